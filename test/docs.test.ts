@@ -172,17 +172,6 @@ test("the settings in docs/operating.md are those that the program reads", async
   expect(names(page("src/docs/operating.md"))).toEqual(config);
 });
 
-/** Lists the words of every command. */
-async function allCommands(): Promise<string[]> {
-  const isShown = (command: { name: () => string }) => !command.name().startsWith("__");
-  const { commands } = await buildProgram();
-  return commands
-    .filter(isShown)
-    .flatMap((noun) =>
-      noun.commands.length === 0 ? [noun.name()] : noun.commands.map((verb) => `${noun.name()} ${verb.name()}`),
-    );
-}
-
 test("the style to begin with, in docs/storefront.md, is accepted", () => {
   const styles = samplesOf("storefront.md", page("src/docs/storefront.md")).filter(
     ({ language }) => language === "css",
@@ -195,7 +184,10 @@ test("the changelog begins with the version of the program", () => {
 });
 
 test("every command is in docs/operating.md", async () => {
-  const commands = await allCommands();
+  const nouns = (await buildProgram()).commands.filter((noun) => !noun.name().startsWith("__"));
+  const commands = nouns.flatMap((noun) =>
+    noun.commands.length === 0 ? [noun.name()] : noun.commands.map((verb) => `${noun.name()} ${verb.name()}`),
+  );
   expect(commands.length).toBeGreaterThan(30);
   const table = section("src/docs/operating.md", "## Commands");
   expect(commands.filter((command) => !new RegExp(`\`sds ${command}\\b`).test(table))).toEqual([]);
