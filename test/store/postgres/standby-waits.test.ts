@@ -47,6 +47,25 @@ describe.skipIf(!hasPostgres())("commits that wait for a synchronous standby tha
       const [row] = await admin.unsafe("SELECT current_setting('synchronous_standby_names') AS names");
       return row.names === names;
     });
+    if (names !== "") await eventually(doCommitsWait);
+  }
+
+  /** Whether commits wait already. The checkpointer applies new names to all processes, at some time after the reload. */
+  async function doCommitsWait(): Promise<boolean> {
+    await using probe = new SQL(server.url, { max: 1 });
+    const ended = probe.unsafe("INSERT INTO written DEFAULT VALUES").then(() => true);
+    const cancelled = async () => {
+      const [row] = await admin.unsafe(
+        "SELECT count(pg_cancel_backend(pid))::int4 AS n FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+      );
+      return row.n > 0;
+    };
+    let hasWaited = false;
+    await eventually(async () => {
+      hasWaited ||= await cancelled();
+      return Promise.race([ended, false]);
+    });
+    return hasWaited;
   }
 
   async function countWaiting(): Promise<number> {
