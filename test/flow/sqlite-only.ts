@@ -6,19 +6,19 @@ interface Exception {
   reason: string;
 }
 
-/** The tests that do not run on PostgreSQL. `scripts/test` runs all other flow tests on both engines. */
+/** The tests that do not run on PostgreSQL. `scripts/test --all` runs all other flow tests on both engines. */
 export const SQLITE_ONLY: readonly Exception[] = [
   { file: "backup", reason: "backup and restore are for files; PostgreSQL has its own tools" },
   { file: "backup-script", reason: "backup and restore are for files" },
   { file: "backups-elsewhere", reason: "backup and restore are for files" },
-  { file: "copy", reason: "it uses both engines anyway" },
+  { file: "copy.long", reason: "it uses both engines anyway" },
   { file: "data-folder", reason: "folders, files, their owners, and the lock on the folder" },
   { file: "descriptors", reason: "limits of the operating system, the same with both engines" },
   { file: "full-disk", reason: "the disk of the data folder; test/store/postgres/check.test.ts has the server's" },
   { file: "locked", reason: "the write lock of the whole database, which PostgreSQL does not have" },
   { file: "pull", reason: "a client, which uses no database; copies.test.ts runs it against both engines" },
   { file: "client", reason: "a client, as pull" },
-  { file: "samples", reason: "programs of the pages, which are clients and receivers" },
+  { file: "samples.long", reason: "programs of the pages, which are clients and receivers" },
   { file: "copy-samples", reason: "programs of the pages; copies.test.ts runs one against both engines" },
   { file: "reference-samples", reason: "programs of the pages" },
   { file: "receivers", reason: "receivers; deliveries.test.ts has what they get with both engines" },

@@ -48,7 +48,8 @@ test("a search for due deliveries does not cost what is planned for later", asyn
 
 test("a search for due deliveries does not read all due deliveries of a shop, and finds other shops", async () => {
   const times: number[] = [];
-  for (const count of [1, 900]) {
+  // With 100 due deliveries of one queue, a search already takes its second step. More deliveries add none.
+  for (const count of [100, 5_000]) {
     const deliveries = await storeWith(
       3,
       `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count + 2})
@@ -58,5 +59,5 @@ test("a search for due deliveries does not read all due deliveries of a shop, an
     times.push(await timeSearches(deliveries));
     expect(await deliveries.dueQueues(START + 1)).toHaveLength(3);
   }
-  expect(times[1]).toBeLessThan(5 * (times[0] ?? 0) + 5);
+  expect(times[1]).toBeLessThan(3 * (times[0] ?? 0) + 5);
 });
