@@ -25,7 +25,10 @@ if (values["client-types"]) await writeGeneratedFiles();
 else if (values.client) process.stdout.write(`${await buildClient("dist")}\n`);
 else await buildExecutable(values.outfile);
 
-/** Builds in a folder of its own, because Bun writes source maps beside the executable, which contains them anyway. */
+/**
+ * Builds in a temporary folder, because Bun also writes the source maps as files beside the executable. They are not
+ * needed: the executable contains the source maps.
+ */
 async function buildExecutable(outfile: string): Promise<void> {
   const client = await buildClient("dist");
   mkdirSync(dirname(outfile), { recursive: true });

@@ -14,7 +14,7 @@ import { clockAt, type OldProgram, oldProgram } from "./databases/program.ts";
 const BEGINNING = "2026-02-02T09:00:00.000Z";
 const PLATFORM_SECRET = "a-made-up-client-secret";
 const ZSTD = { level: 19 };
-/** A row of this table reserves a token exchange for seconds. Only a killed process leaves a row. */
+/** A row of this table reserves a token exchange for some seconds. Only a killed process leaves a row. */
 const SHORT_LIVED = "token_exchanges";
 
 const { values } = parseArgs({

@@ -1,7 +1,9 @@
 /**
- * Measures the intake, the sender and the read API while they run at the same time. A client posts one event after the
- * other: alone, and while eight connections read pages of 250 rows as fast as they can. The result is how long the
- * client waits. `bun scripts/bench/beside.ts` runs only this bench. With an argument PROGRAM, it measures that sds, and
+ * Measures the intake, the sender and the read API while they run at the same time. A client posts events, one after
+ * the other. In each round, the client first posts alone. It then posts while eight connections read pages of 250 rows
+ * as fast as they can. The result is how long the client waits.
+ *
+ * `bun scripts/bench/beside.ts` runs only this bench. With an argument PROGRAM, the bench measures this executable, and
  * builds nothing.
  */
 import { rmSync } from "node:fs";

@@ -277,7 +277,7 @@ function startFlapping() {
   return { url: String(server.url), [Symbol.dispose]: () => void server.stop(true) };
 }
 
-/** Starts sds and sends events for HANGING_MS. @returns milliseconds from each request to its receipt */
+/** Starts sds and sends events for HANGING_MS. @returns milliseconds from a request to the arrival of its delivery */
 async function healthyLatencies(template: string, receiver: Endpoint, events: SignedPost[]): Promise<number[]> {
   await using server = await startSds(copyFolder(template, `${template}-used`));
   const end = performance.now() + HANGING_MS;

@@ -33,8 +33,8 @@ const EVENTS = 500;
 /** Renewals of a night: one for each shop, but not more than this. */
 const MOST_RENEWALS = 10_000;
 /**
- * How far ahead the retries are due: less than the longest wait of the retry schedule. If a retry is due later, sds
- * assumes that the clock was ahead, and attempts the delivery at once.
+ * How far ahead the retries are due. This is less than the longest wait of the retry schedule. For a longer wait, sds
+ * would assume that the clock was ahead, and attempt the delivery at once.
  */
 const RETRY_WAIT_MS = 900_000;
 /** The server counts the work of a connection up to a second late. */
@@ -84,7 +84,7 @@ async function fill(store: Store, shops: number): Promise<Filled> {
   return { key, posts };
 }
 
-/** Plans all deliveries for a time, as after a failed attempt. */
+/** SQL that plans a retry of all deliveries, as after a failed attempt. @param at the time of the retry */
 const RETRIES = (at: number) =>
   `UPDATE deliveries SET status = 'retrying', attempts = 1, round = 1, next_attempt_at = ${at}, claimable_at = ${at}`;
 
@@ -122,7 +122,7 @@ function sqlite(folder: string): Engine {
 
 async function onPostgres(folder: string, name: string): Promise<Engine> {
   await postgres.sql("postgres").unsafe(`CREATE DATABASE ${name}`);
-  /** The server learns the cost of a statement at the latest when its connection ends. */
+  /** Uses a new connection for each statement. When a connection ends, it has reported its costs to the server. */
   const run = async (statement: string) => {
     await using sql = postgres.sql(name);
     return await sql.unsafe(statement);

@@ -1,8 +1,8 @@
 /**
- * Measures the move of a shop to another database of the same engine: how long the rows are copied while the shop is
- * served, how long the shop stops, and how long its rows are removed afterwards. The arguments are numbers of contracts
- * of the shop, by default 10,000 and 40,000. Each contract brings a subscription, custom fields, an order, and two sent
- * webhooks.
+ * Measures the move of a shop to another database of the same engine. Prints how long three parts take: the copy while
+ * the shop is served, the stop of the shop, and the removal of its rows from the source. Each argument is a number of
+ * contracts of the shop. The defaults are 10,000 and 40,000. Each contract brings a subscription, custom fields, an
+ * order, and two sent webhooks.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * Measures what a heartbeat and a delivery cost on PostgreSQL while an old snapshot keeps all dead rows, as during a
- * dump. Measures after as many heartbeats as a node sends in 24 hours, and after queues were drained.
+ * Measures what a heartbeat and a delivery cost on PostgreSQL beside an old snapshot, as during a dump. The snapshot
+ * keeps all dead rows: of a node's heartbeats in 24 hours, and of drained queues.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -52,7 +52,7 @@ async function measure(count: number, operation: () => Promise<unknown>): Promis
   return { ms, buffers: ((await buffersSoFar()) - buffersBefore) / count };
 }
 
-/** Queues deliveries and records a success for each. @returns the cost of one delivery, without its event's cost */
+/** Queues deliveries, then records a success for each. @returns the cost of one delivery, without queuing it */
 async function drain(name: string): Promise<Measured> {
   const now = Date.now();
   for (let n = 0; n < DELIVERIES; n += BATCH)

@@ -16,8 +16,8 @@ export interface PlatformPost {
 }
 
 /**
- * Number of webhooks with the same `triggeredAt`. sds accepts fewer webhooks in a millisecond. So the `triggeredAt` of
- * all webhooks cover less time than the run takes.
+ * Number of webhooks with the same millisecond as `triggeredAt`. In a millisecond, sds accepts fewer webhooks than
+ * this. So the run takes longer than the time between the first and the last `triggeredAt`.
  */
 const PER_MILLISECOND = 10;
 
@@ -27,7 +27,7 @@ const PER_MILLISECOND = 10;
  */
 export function platformPosts(contracts: readonly string[], customers: readonly string[], now: number): PlatformPost[] {
   const contractBody = readFileSync(join(SAMPLES, "subscription_contracts__update.json"), "utf8");
-  // Replaces the date of the sample. With its own date, the webhook would be older than the customer in the mirror.
+  // Replaces the date of the sample, which is older than the customer in the mirror.
   const customerBody = readFileSync(join(SAMPLES, "customers__update.json"), "utf8").replaceAll(
     "2021-12-31T19:00:00-05:00",
     new Date(now).toISOString(),

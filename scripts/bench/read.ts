@@ -135,7 +135,7 @@ async function measureImport(rounds = 3): Promise<void> {
     const { file: rowFile, count, changes } = shops.writtenRows(imported);
     rows = count;
     const inserted = await shops.emptyShop("inserts");
-    // An import commits 1,000 records at a time. The inserts make as many commits.
+    // An import commits 1,000 records at a time. The bare inserts make the same number of commits.
     const changesPerCommit = Math.ceil(changes / (IMPORTED_ROWS / 1_000));
     const start = performance.now();
     await $`bun ${BENCH}/inserts.ts ${rowFile} ${shops.databaseOf(inserted)} ${changesPerCommit}`.quiet();

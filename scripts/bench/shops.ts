@@ -105,7 +105,6 @@ export function filledShop(count: number): Promise<Shop> {
     const index =
       db.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_by_id'").get()?.sql ??
       "";
-    // Prepares the statements before the index is dropped. One statement, which is not used here, names the index.
     const rows = mirrorRows(db);
     db.run("DROP INDEX subscriptions_by_id");
     const shopId = db.query<{ id: number }, []>("SELECT id FROM shops").get()?.id ?? 0;
@@ -143,7 +142,7 @@ export function firstPage(shop: Shop, limit: number): string {
   return writePaths(shop, `first-${limit}`, [pagePath(limit)]);
 }
 
-/** Makes a file of the path to the last full page. */
+/** Makes a file with the path to the last full page. */
 export function lastPage(shop: Shop, limit: number): string {
   return pathFile(shop, `last-${limit}`, limit, `ORDER BY started_at, id LIMIT 1 OFFSET ${limit}`, 1);
 }
@@ -160,7 +159,7 @@ export function randomRows(shop: Shop): string {
   );
 }
 
-/** Makes a file of the path to one page. */
+/** Makes a file with this one path. */
 export function onePath(shop: Shop, name: string, path: string): string {
   return writePaths(shop, name, [path]);
 }

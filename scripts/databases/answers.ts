@@ -51,8 +51,8 @@ export async function askCommands(program: OldProgram, domains: string[]): Promi
 }
 
 /**
- * Reads lists of every resource with a key, up to MAX_PAGES pages of each. If the server refuses, the result has the
- * refusal.
+ * Reads lists of every resource, up to MAX_PAGES pages of each list. Each request has the API key. If the server
+ * refuses a request, the result has the refusal.
  */
 export async function askPages(server: Server, key: string): Promise<StoredRequest[]> {
   const walks = RESOURCES.flatMap((resource) => {

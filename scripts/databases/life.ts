@@ -202,8 +202,8 @@ async function failInInbox({ program, platform, clock }: World): Promise<void> {
 
 /**
  * Makes a webhook, a trigger and a platform webhook fail once, so that they wait for the next attempt. Sends platform
- * webhooks that name another version of the API, and one by which a shop uninstalls the app. At the end, signs in to the
- * settings page.
+ * webhooks that name another version of the API. Also sends the webhook of a shop that uninstalls the app. At the end,
+ * signs in to the settings page.
  */
 async function serveAndFail({ program, platform, receiver }: World, remembered: Remembered): Promise<void> {
   const server = await program.serve();

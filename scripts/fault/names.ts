@@ -1,8 +1,8 @@
 /**
  * Records a first start, a backup and a restore with strace, and checks that a power cut cannot remove a name of a file
- * or folder. A name that was made, linked or renamed is safe only after a sync of the folder that contains it. Three
- * events must wait for that sync: a sync of a database or master key (a commit is acknowledged then), the next rename,
- * and the end of the command.
+ * or folder. A name that was made, linked or renamed is safe only after a sync of the folder that contains it. The
+ * folder must be synced before the next rename and before the end of the command. It must also be synced before a
+ * database or master key is synced, because a commit is acknowledged then.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

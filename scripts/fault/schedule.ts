@@ -6,8 +6,8 @@ import { $, Glob } from "bun";
 const SPEED = 60;
 const WAITS = [2, 4, 8, 16];
 /**
- * How late an attempt may be. The fast clock changes dates, but not timers: sds looks for due deliveries once in a real
- * second, which is a fast minute.
+ * How late an attempt may be. The fast clock changes dates, but not timers. sds looks for due deliveries once in a real
+ * second. In a real second, the fast clock moves by a minute.
  */
 const MOST_LATE_MINUTES = 1.2;
 

@@ -24,8 +24,9 @@ export function resourceNamed(text: string): Resource | undefined {
 }
 
 /**
- * Finds the internal id of the row that a typed text names: an internal id, a gid, or a number, also as `#1042`.
- * @param resource the resource that a number names
+ * Finds the internal id of a row.
+ * @param resource the kind of row, if `typed` is a number
+ * @param typed an internal id, a gid, or a number such as `1042` or `#1042`
  * @returns undefined if the shop has no such row
  */
 export async function findRowId(

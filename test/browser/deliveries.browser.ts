@@ -30,7 +30,7 @@ test("dead deliveries are found, and sent again one by one or all at once", asyn
   expect(await page.locator("#retry-dead").count()).toBe(0);
   const isSamePage = await markPage(page);
   const [first = ""] = await die(settings, ["order.failed", "order.charged", "order.recovered"]);
-  // New deliveries appear at once in an empty log, because no row of the page has to move.
+  // In an empty log, new deliveries appear immediately, because no row of the page has to move.
   await page.locator("#last .dead").first().waitFor();
   expect(await isSamePage()).toBe(true);
 

@@ -101,7 +101,7 @@ test.each([
 ])("%s in place of the settings is refused", (_, make) => {
   const { data, systemFile } = files(null, null);
   make(join(data, "sds.env"));
-  // Runs in another process, because reading the pipe would block the timers of the test.
+  // The script runs in another process, because reading the pipe would block the timers of the test.
   const script = `
     import { addSettings } from ${JSON.stringify(join(process.cwd(), "src/cli/settings-files.ts"))};
     addSettings(...${JSON.stringify([data, {}, systemFile])});`;

@@ -113,7 +113,8 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
       await a.beat();
     }
     expect(owned(b)).toEqual([]);
-    // Until the partitions move, node `a` still makes deliveries, because several nodes may do so at the same time.
+    // Until the partitions move, node `a` still makes deliveries. Several nodes may make deliveries of a shop at the
+    // same time.
     expect(owned(a).length).toBe(PARTITIONS);
     const began = owned(a).filter((shop) => a.beginUnlessMoving(shop) !== undefined);
     expect(began.length).toBeWithin(1, PARTITIONS);
@@ -129,7 +130,8 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     const [first, second] = nodes as [NodeStore, NodeStore];
     await a.beat();
     const end = a.beginUnlessMoving(7);
-    // Node `a` is paused, and its leases expire. Another node takes both partitions, and then its leases expire too.
+    // Node `a` is paused, and its leases expire. The second node takes both partitions. Then the second node's leases
+    // expire too.
     await first.lease({ wanted: [7, 8], held: [], released: [] }, -1);
     await second.lease({ wanted: [7, 8], held: [], released: [] }, -1);
     clock.ms += 20_000;

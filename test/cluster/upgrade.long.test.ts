@@ -15,8 +15,8 @@ import { DOMAIN, signed } from "../support/shop-sending.ts";
 const SOURCE = join(import.meta.dir, "../../src/store/postgres/migrations.ts");
 
 /**
- * Makes a migration that adds a new table, and a column to each table of this version. Each table has its own step:
- * under load, a step could rarely lock all tables at once.
+ * Makes a migration that adds a new table, and a column to each table of this version. Each table has its own step.
+ * Under load, one step for all tables would rarely get the locks of all tables at once.
  */
 async function addition(number: number): Promise<string> {
   const tables = await tableNames();

@@ -22,7 +22,7 @@ function stored(beganAt: number, orders: Record<number, number> = {}) {
   return { beganAt, updatedAt: beganAt - 1_000, orders: Object.fromEntries(entries), renewals: [], currency: null };
 }
 
-/** A contract without a rate. */
+/** The currency of a contract whose exchange rate is not known yet. */
 const YEN: ContractCurrency = { pair: "JPY/USD", rate: null, ratedAt: null };
 
 describe.each(engines())("$name: the readings of contracts", (engine) => {

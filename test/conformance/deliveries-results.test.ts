@@ -119,7 +119,7 @@ describe.each(engines())("$name: deliveries planned after a given time", (engine
     await queueRewards(store, behind, [4]);
     for (const claimed of await claim(store, behind)) await record(store, [failed(claimed)]);
     await claim(store, ahead, { now: START + hour, share: 1 });
-    // The third delivery is leased until an hour from now.
+    // This claim leases the third delivery until a minute after START + hour.
     expect(await store.deliveries.bringForward(START + 1_000, START)).toBe(3);
     expect(await dueShopIds(store, START)).toEqual([ahead.id]);
     expect((await rows("deliveries")).map((row) => [row["next_attempt_at"], row["claimable_at"]])).toEqual([

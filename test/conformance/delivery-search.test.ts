@@ -207,7 +207,7 @@ describe.each(engines())("$name: the counts of attempts", (engine) => {
     await record(store, [succeeded(first, START + 5), failed(second, START + 3), succeeded(third, START + 1)]);
     const again = await claimOne(store, shop, { now: START + DAY });
     await record(store, [failed(again, START + DAY)], []);
-    // An attempt whose lease another process took over is not counted.
+    // The first result ended the lease, so this second result of the attempt is not counted.
     await record(store, [succeeded(again, START + DAY)]);
     const counts = [
       { kind: "webhook", day: today, outcome: "delivered", attempts: 2 },

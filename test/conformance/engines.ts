@@ -39,7 +39,7 @@ export interface Engine {
 }
 
 /**
- * Lists the engines of the port that can run here. Each test of this folder must pass for all of them:
+ * Lists the store's engines that can run here. Each test of this folder must pass for all of these engines:
  * `describe.each(engines())("$name: …", …)`.
  */
 export function engines(): Engine[] {

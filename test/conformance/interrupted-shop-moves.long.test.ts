@@ -18,8 +18,8 @@ import {
 } from "./moving-shops.ts";
 
 /**
- * Returns stores whose operations of moves fail from this call on, as if the command was killed. This call fails before
- * or after its effect.
+ * Returns stores whose operations of moves fail from call number `call` on, as if the command was killed. That call
+ * fails before or after its effect.
  */
 function killedAt(stores: Stores, call: number, when: "before" | "after"): Stores {
   let calls = 0;

@@ -19,7 +19,7 @@ import {
 } from "../support/records.ts";
 import { commit, receipt, receiveAll } from "./fixtures.ts";
 
-/** Calls the operations that write the mirror and read its rows, and those of loads. */
+/** Calls the operations that write the mirror or read its rows, and the operations of loads. */
 export async function mirror(store: Store, shop: Shop): Promise<void> {
   await receiveAll(store, [receipt(shop, "settled"), receipt(shop, "kept", { body: '{"customer":{"id":1}}' })]);
   const [kept, settled] = await store.inbox.list(shop.id, { limit: 2 });

@@ -14,9 +14,9 @@ export const PAIRS = engines().flatMap((from) =>
   engines().map((to) => ({ from, to, pair: `${from.name} to ${to.name}` })),
 );
 /**
- * The pairs of two engines: each engine is the source once and the target once. Neither side of a move
- * knows the engine of the other side, so only the main tests also move within one engine. If the tests have only one
- * engine, its pair with itself.
+ * The pairs of two different engines, in both directions. If the tests have only one engine: the pair of this engine
+ * with itself. Most tests need no other pairs, because neither side of a move knows the engine of the other side. The
+ * main tests use `PAIRS`, which also has moves within one engine.
  */
 export const MIXED_PAIRS = PAIRS.length === 1 ? PAIRS : PAIRS.filter(({ from, to }) => from.name !== to.name);
 export const DOMAIN = "alpha.myshopify.com";

@@ -21,7 +21,7 @@ describe.each(engines())("$name: staged orders", (engine) => {
     const found = { order: '{"a":1}', lines: ['{"n":9}', '{"n":10}'] };
     expect(await orderStages.find(shop.id, order(1).gid)).toEqual(found);
     expect(await orderStages.find(shop.id, order(3).gid)).toEqual({ order: "{}", lines: [] });
-    // The order that these lines belong to was not staged.
+    // A line item of order 2 was staged, but the order itself was not.
     expect(await orderStages.find(shop.id, order(2).gid)).toBeUndefined();
     expect(await orderStages.find(other.id, order(1).gid)).toBeUndefined();
   });

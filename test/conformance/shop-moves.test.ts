@@ -195,8 +195,8 @@ describe.each(engines())("$name: shops that arrive at once", (engine) => {
       const departure = await source.store.moves.begin(domain, `move_${name}`, "target");
       if (departure !== undefined) departures.push(departure);
     }
-    // Larger shops come first, because a wrong reservation for a smaller shop could then end below an earlier
-    // reservation.
+    // Larger shops come first, so that this test notices a wrong reservation. A wrong reservation for a smaller shop
+    // could then end below an earlier reservation.
     const sizes = departures.map((departure, index) => ({ ...departure, spans: wider(departure.spans, 8 - index) }));
     const arrived = await Promise.all(sizes.map((departure) => target.moves.arrive(departure, START)));
     const ranges = arrived.map(({ offsets }, index) => {

@@ -13,7 +13,7 @@ const text = (file: string) => Bun.file(join(TLS, file)).text();
 const LOOPBACK = parseNetworks("127.0.0.0/8");
 const NAME = "hooks.example.test";
 
-/** Starts a server that stores the bytes it receives. @param certificate for TLS; without it, the server uses none */
+/** Starts a server that stores the bytes it receives. @param certificate for TLS; undefined for no TLS */
 async function listen(certificate?: string): Promise<{ port: number; received: string[] }> {
   const received: string[] = [];
   const accept = (socket: Socket) => {

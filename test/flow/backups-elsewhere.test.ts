@@ -21,8 +21,8 @@ test("after Litestream's older file went through sds restore, readers are told t
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "reader"]);
   await importCustomer(program, 1);
   const server = await program.serve();
-  // Stands for the output of `litestream restore -o FILE`: the database of an earlier moment, with Litestream's own
-  // tables.
+  // This file stands for the output of `litestream restore -o FILE`: the database of an earlier moment, with
+  // Litestream's own tables.
   const file = join(temporaryFolder(), "from-litestream.db");
   const db = new Database(join(program.data, "sds.db"));
   db.query("VACUUM INTO ?").run(file);

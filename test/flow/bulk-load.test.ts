@@ -30,17 +30,17 @@ const KILLS: Kill[] = [
       await platform.tell("finishBulkOperations");
     },
   },
-  // In the file of customers.
+  // While the load reads the file of customers.
   {
     isThere: ({ bulk }) => (bulk?.customers?.offset ?? 0) > 0,
     ...downloadsHeldAt(200_000),
   },
-  // In the file of orders.
+  // While the load reads the file of orders.
   {
     isThere: ({ bulk }) => (bulk?.orders?.offset ?? 0) > 0,
     ...downloadsHeldAt(1_000_000),
   },
-  // In the pages of contracts.
+  // While the load reads the pages of contracts.
   {
     isThere: ({ stage, cursor }) => stage === "subscriptions" && cursor !== null,
     // The load reads eight pages ahead. It applies no page before it has these pages.
@@ -75,8 +75,8 @@ test("a large shop is loaded from files despite kills, and then follows the plat
   }
   const counts = await program.json(["sync"]);
   expect(counts).toMatchObject({ customers: CONTRACTS, subscriptions: CONTRACTS, skipped: 0 });
-  // A load that was killed after it wrote a page reads the page again, but not the page's charged orders. Even so, the
-  // mirror must have all orders.
+  // If the kill came just after the load wrote a page, the next run reads this page again. It does not read the page's
+  // charged orders again. Even so, the mirror must have all orders.
   expect(await program.rows("orders")).toHaveLength(2 * CONTRACTS);
   expect(await unfinished(program)).toBeUndefined();
   expect(await program.rows("staged_orders")).toEqual([]);

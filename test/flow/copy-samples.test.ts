@@ -30,7 +30,7 @@ describe("docs/copies.md", () => {
     };
     expect(await isCurrent()).toBe(ORDERS.length);
     expect(await isCurrent()).toBe(ORDERS.length);
-    // Changes known rows and adds new rows. Together they do not fit on one page.
+    // This load changes every known order and adds one order. These orders do not fit on one page.
     await loadRecords(program, [
       ...ORDERS.map((each) => ({ ...each, shopifyId: gid.order(1), discountCents: 1 })),
       order(1, 500),

@@ -38,7 +38,8 @@ test("a shop is connected and loaded, and a change at the platform reaches API, 
 
   const attempt = await platform.tell("startAttempt", { id: contract, index: 1 });
   await platform.tell("failAttempt", { id: attempt, code: "CARD_DECLINED" });
-  // A cancelled contract has no retries left. So the test waits for this event before it cancels the contract.
+  // `order.failed` must say that retries are left. A cancelled contract has no retries left, so the test waits for this
+  // event before it cancels the contract.
   await receiver.gets(1);
   await platform.tell("cancel", { id: contract });
   // The program sends a shop's deliveries concurrently, so they can arrive in any order.
@@ -149,8 +150,8 @@ test("every acknowledged webhook is processed, even if the program is killed aga
   }
   const server = await program.serve();
   const seen = await eventually(async () => {
-    // Webhooks about orders wait half a minute for others. The test does not wait for them, because reading a contract
-    // also reads its orders.
+    // A webhook about an order waits half a minute for further webhooks. The test does not wait for webhooks about
+    // orders, because reading a contract also reads its orders.
     const waiting = await program.json<{ topic: string }[]>(["inbox", "list", "--limit", "1000"]);
     if (waiting.some(({ topic }) => !topic.startsWith("orders/"))) return undefined;
     return (await readRows(server.url, key, "subscriptions")).map(({ shopifyId }) => String(shopifyId));

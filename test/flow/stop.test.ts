@@ -33,7 +33,7 @@ test("a command writes all of a long message for a slow reader before it ends", 
   const domain = "x".repeat(100_000);
   const pipe = join(temporaryFolder(), "pipe");
   Bun.spawnSync(["mkfifo", pipe]);
-  // Opening a pipe for writing waits until a reader has opened it. So the test opens a reader first.
+  // `openSync` for writing waits until the pipe has a reader. So the test opens a reader first.
   const first = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
   const written = openSync(pipe, "w");
   const read = openSync(pipe, "r");

@@ -112,7 +112,7 @@ test("no link and no text of a guide is lost", async () => {
         .replaceAll(/<[^>]*>/g, " ")
         .replaceAll(/&\w+;|&#\w+;/g, " "),
     );
-    // The page replaces a link text that is a file name by the title of the linked page.
+    // If the text of a link is a file name, the page shows the title of the linked page instead.
     const titled = text.replaceAll(/\[([\w-]+\.md)\]\(\1[^)]*\)/g, " ");
     const written = wordsIn(titled.replaceAll(/^(?:```\w*$| *\d+\. )/gm, " ").replaceAll(/\]\([^)]*\)/g, " "));
     expect([topic, written.filter((word) => !shown.has(word)).slice(0, 5)]).toEqual([topic, []]);

@@ -51,7 +51,7 @@ test("only posts of a busy shop are passed on, signed and marked", async () => {
   expect(body).toBe('[{"n":1},{"n":2}]');
   expect(await verifySignature("whsec_0123456789abcdef", body, headers.get("x-service-signature"))).toBe(true);
   expect([headers.get("x-service-shop"), headers.get("x-sds-forwarded")]).toEqual([shop.domain, "1"]);
-  // The shop stays busy in the next second, and not in the one after it.
+  // The shop stays busy in the next second. Two seconds later, the shop is no longer busy.
   clock.ms += 1_000;
   expect(await post()).toBe(1);
   clock.ms += 2_000;

@@ -9,7 +9,8 @@ import { testShop } from "../support/app.ts";
 const CONTEXT = { id: "", isSecure: () => false, client: () => "" };
 
 /**
- * Makes a body reader that has memory for one body, and a load gauge that counts the posts for which GET requests wait.
+ * Makes a body reader with memory for one body, and a load gauge. The gauge counts the posts for which GET requests
+ * wait.
  */
 async function setUp() {
   const { app, clock, shop } = await testShop();

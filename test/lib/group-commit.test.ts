@@ -30,7 +30,7 @@ function opened(overtaking?: Overtaking<Item>) {
   return { ...commits, begun, ended, lock, unlock };
 }
 
-/** Waits until all timers of up to `ms` have run: a later timer runs after them. */
+/** Waits for three timers of more than `ms`, one after another. Timers of up to `ms` run before them. */
 async function timersLaterThan(ms: number): Promise<void> {
   for (let timer = 0; timer < 3; timer += 1) await new Promise((resolve) => setTimeout(resolve, ms + 1));
 }

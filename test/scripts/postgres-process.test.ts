@@ -32,7 +32,7 @@ async function untilGone(folder: string): Promise<void> {
   await eventually(() => !commands().some((command) => command.includes(folder)));
 }
 
-// Once, killed test runs left their servers running, and these piled up.
+// Killed test runs used to leave their servers running, and these servers piled up.
 test.skipIf(!hasPostgres()).each(["killed", "restarted", "ended"])(
   "a server of the tests and its folder go with the process that started it (%s)",
   async (how) => {

@@ -142,8 +142,8 @@ async function mirrorOf(all: ConnectedShop): Promise<unknown> {
   return {
     customers: by(customers).map(({ createdAt: _createdAt, ...rest }) => rest),
     subscriptions: by(subscriptions).map(({ cancelledAt: _cancelledAt, ...rest }) => rest),
-    // Ignores traces of a skip in the mirror: the cycle keeps its first date, and its row stays when the skip ends.
-    // Ignores numbers and ids of renewals: they depend on which cycle became a renewal first.
+    // A skip leaves traces in the mirror: the cycle keeps its first date, and its row stays when the skip ends. The
+    // numbers and ids of renewals depend on which cycle became a renewal first. This result leaves out both.
     orders: by(
       orders
         ?.filter((order) => order["status"] !== "PENDING" || hasAttempts(order))

@@ -111,7 +111,7 @@ describe("the change of a webhook that a late replica does not show yet is read 
     expect(await row(all, "orders", order)).toMatchObject({ totalCents: 300 });
   });
 
-  // One replica names an order. Another one of these replicas answers the query for this order.
+  // The replicas answer in turn. One replica names an order, and another replica answers the query for this order.
   test.each([{ lagsMs: [0, LAG_MS, 0, 0, 0] }, { lagsMs: [0, 0, LAG_MS, LAG_MS, 0] }])(
     "for an order that another replica named: %j",
     async ({ lagsMs }) => {

@@ -206,7 +206,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     const since = (last + 2) * SPAN_MS;
     expect(await store.pages.changeBefore(1, since)).toBe(0);
     expect(await store.pages.changeBefore(2, since)).toBeGreaterThan(0);
-    // The next change may have a time in the last span that the copy has.
+    // A change after the copy can fall into the same span as the copy's last change. This one does.
     const domain = answers.shops[0]?.domain ?? "";
     const shop = { id: 1, domain, firstDomain: domain };
     const records = [customer(9_000, { email: "new@example.com" })];

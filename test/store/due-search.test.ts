@@ -48,7 +48,7 @@ test("a search for due deliveries does not cost what is planned for later", asyn
 
 test("a search for due deliveries does not read all due deliveries of a shop, and finds other shops", async () => {
   const times: number[] = [];
-  // With 100 due deliveries of one queue, a search already takes its second step. More deliveries add none.
+  // With 100 due deliveries of one queue, a search already needs its second step. More deliveries need no further step.
   for (const count of [100, 5_000]) {
     const deliveries = await storeWith(
       3,

@@ -44,7 +44,7 @@ async function secretsOf(store: Store) {
     intake: (await store.shops.intakeSecret("alpha.myshopify.com"))?.secret,
     signing: await store.webhooks.secrets(id),
     tokens: await store.connections.tokens(id),
-    // The recipient has a sealed token, for the link in the e-mail.
+    // `recipient` contains a token for the link in the e-mail. The token is stored sealed.
     notice: (await store.alerts.claimNotice(START, () => START))?.recipient,
     page: await store.settingsPage.takeNotices(SESSION, "/keys", START),
   };
@@ -85,7 +85,7 @@ describe("a new master key", () => {
     const [old, next] = [before, after].map((folder) => readFileSync(join(folder, "master.key"), "utf8"));
     expect(next).toMatch(/^[0-9a-f]{64}\n$/);
     expect(next).not.toBe(old as string);
-    // A kill leaves the file with both keys, and the database from before or after the transaction.
+    // After a kill, the key file has both keys. The database is as it was before or after the transaction.
     for (const folder of [before, after]) writeFileSync(join(folder, "master.key"), `${next}${old}`);
     const expected = await opened(before);
     expect(expected.page).toEqual(["a new key"]);

@@ -131,7 +131,8 @@ export class ConnectedShop {
 }
 
 /**
- * When the first waiting platform webhook stops waiting for others about its subject; undefined if no webhook waits.
+ * Returns the time at which the first platform webhook stops waiting for others about its subject. Returns undefined if
+ * no webhook waits.
  */
 async function nextBurstEnd({ test, shop }: ConnectedShop): Promise<number | undefined> {
   const { ms } = test.clock;

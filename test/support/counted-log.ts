@@ -5,10 +5,11 @@ import type { Store } from "../../src/store/port/store.ts";
 const DAY = 86_400_000;
 
 /**
- * Checks the delivery log after an upgrade: the attempts of the 30 days before the last attempt are counted, and
- * deliveries are found by their contracts. When a delivery died, `serve` counted its last attempt as dead. If the
- * delivery was sent again later, the upgrade counts that attempt as retried. So only the sum of dead and retried
- * attempts is compared.
+ * Checks the delivery log after an upgrade. The log must count the attempts of the 30 days before the last attempt, and
+ * find deliveries by their contract.
+ *
+ * When a delivery died, `serve` counted its last attempt as dead. The upgrade counts this attempt as retried if the
+ * delivery was sent again later. So this check compares only the sum of dead and retried attempts.
  */
 export async function expectCountedLog({ shops, deliveries }: Store): Promise<void> {
   const logs = await Promise.all(

@@ -5,7 +5,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 interface Options {
   isDate: (text: string) => boolean;
-  /** Whether objects refuse fields that the schema does not name, unless the schema says otherwise. */
+  /** Whether objects refuse fields that the schema does not name. A schema can override this default. */
   isClosed: boolean;
 }
 

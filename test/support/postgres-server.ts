@@ -41,8 +41,8 @@ async function findServer(): Promise<TestServer> {
 }
 
 /**
- * This server ends with the process, so we do not wait for the removal of a database. Removing takes longer than
- * making.
+ * The server at `url` ends with this process, so `dropDatabase` does not wait until the database is removed. Removing a
+ * database takes longer than making one.
  */
 function ownServer(url: string): TestServer {
   const own = serverAt(url);

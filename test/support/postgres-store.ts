@@ -19,7 +19,7 @@ export async function databaseWithTables(): Promise<string> {
 async function createTemplate(): Promise<string> {
   const url = await (await postgresServer()).createDatabase();
   await (await openPostgresStore(optionsFor(url))).close();
-  // Each test has a master key and an epoch of its own.
+  // Removes the master key and the epoch, because each test makes its own.
   const sql = new SQL(url, { max: 1 });
   await sql.unsafe("DELETE FROM meta WHERE name IN ('master_key', 'epoch', 'epoch_database')");
   await sql.close();

@@ -102,8 +102,8 @@ export class Program {
   }
 
   /**
-   * Whether a text is anywhere in the database. With SQLite it also searches deleted bytes of the file, and serve must
-   * have stopped.
+   * Whether a text is anywhere in the database. With SQLite, this also searches the deleted bytes of the file. In this
+   * case, `serve` must have stopped.
    */
   async holds(text: string): Promise<boolean> {
     if ((await this.databaseUrl()) === undefined) return fileHas(this.data, text);

@@ -8,8 +8,8 @@ import { type Row, SHOP_TABLES, type Table } from "./tables.ts";
 const SECRET = "the-app-client-secret";
 
 /**
- * Writes the platform's secret into a folder. @returns settings for signed platform webhooks and deliveries to this
- * machine
+ * Writes the platform's secret into a folder.
+ * @returns environment variables with which the program accepts signed platform webhooks, and delivers to this machine
  */
 export function platformSecretEnv(folder: string): Record<string, string> {
   const file = join(folder, "secret");

@@ -22,7 +22,7 @@ export interface Runtime {
   command: string;
 }
 
-/** Saves a program of the documentation in the folder. @returns the command that runs the program */
+/** Copies one of the documentation's programs into the test's folder. @returns the command that runs the program */
 export type Install = (runtime: Runtime, name: string) => string[];
 
 /** How to run the documentation's programs in each language. */

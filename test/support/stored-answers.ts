@@ -9,8 +9,8 @@ import { askApp } from "./described.ts";
 import type { Answers } from "./stored-database.ts";
 
 /**
- * Opens a PostgreSQL database with today's program, at the real time: the program's clock must be near the server's
- * clock.
+ * Opens a PostgreSQL database with the current program. The program runs at the real time, because its clock must be
+ * near the server's clock.
  */
 export async function openOnPostgres(url: string, data: string): Promise<App> {
   const now = Date.now;
@@ -28,8 +28,8 @@ export async function openOnPostgres(url: string, data: string): Promise<App> {
 }
 
 /**
- * Expects the stored bytes as the answer to every stored request. Only checkpoints may differ, because they begin with
- * the time of the answer.
+ * Sends every stored request, and expects that the answer has the stored bytes. Only checkpoints may differ, because a
+ * checkpoint begins with the time of the answer.
  */
 export async function expectStoredPages(app: App, { requests }: Answers): Promise<void> {
   expect(requests.length).toBeGreaterThan(50);

@@ -11,7 +11,7 @@ interface Delivery {
   signature: string | null;
 }
 
-/** The output of the commands whose arguments begin like this. */
+/** The parsed outputs of the stored commands whose arguments begin with `args`. */
 function printed<T>({ commands }: Answers, ...args: string[]): T[] {
   return commands
     .filter((command) => args.every((arg, index) => command.args[index] === arg))

@@ -11,9 +11,9 @@ export interface ChangingShop {
   remote: PlatformShop;
   random: Random;
   now: () => number;
-  /** Contracts that the app begins to bill after the due time. So the app never bills their cycle 1. */
+  /** Contracts whose cycle 1 the app never bills. The app begins to bill them after the due time of that cycle. */
   late: Set<string>;
-  /** How each order was changed. The stand-in cannot replace the lines of an edited order. */
+  /** How each order is changed, always in the same way. The stand-in cannot replace the lines of an edited order. */
   changedOrders: Map<string, "lines" | "quantities">;
   /** How often each contract was cancelled. */
   cancellations: Map<string, number>;

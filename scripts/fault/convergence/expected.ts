@@ -20,8 +20,8 @@ const CREDIT_TITLE = "Loyalty credit";
 const ENDED = ["FAILED", "CANCELLED", "EXPIRED"];
 
 /**
- * `from` minor units of a currency are worth `to` minor units of the shop's currency, which has two decimal places.
- * null: the rate is unknown, so amounts are 0.
+ * An exchange rate: the amount `from` in a currency is worth the amount `to` in the shop's currency. Both are in minor
+ * units. The shop's currency has two decimal places. null: the rate is unknown, so amounts are 0.
  */
 type Rate = { from: number; to: number } | null;
 const SAME: Rate = { from: 1, to: 1 };
@@ -37,7 +37,7 @@ function converted(minor: number, rate: Rate): number {
   return rate === null ? 0 : divided(minor * rate.to, rate.from);
 }
 
-/** The amount of an order in the shop's currency. */
+/** Converts an amount of an order to minor units of the shop's currency. */
 function shopMinor(minor: number, order: OrderRow): number {
   const { amount, currencyCode } = moneyBag(minor, order).shopMoney;
   return minorUnits(amount, currencyCode);
@@ -69,7 +69,7 @@ export function noteRates(remote: PlatformShop): void {
 
 /**
  * The rates that the mirror may use. A contract with orders has the rate of its newest order. A contract without orders
- * has the rate that an order of its currency had at any time, or no rate yet.
+ * has no rate yet, or any rate that an order in its currency ever had.
  */
 export function ratesOf(remote: PlatformShop, contract: ContractRow): Rate[] {
   if (contract.currency === remote.currency) return [SAME];
@@ -128,7 +128,10 @@ export function expectedSubscription(
 
 export interface ExpectedOrder {
   order: Rows<Order>;
-  /** Whether the mirror may lack the order, because its skip was undone or is too far ahead. */
+  /**
+   * Whether the mirror may lack the order. If so, its cycle has no attempts. Also, the skip was undone, the cycle is
+   * too far ahead, or the contract was cancelled or has expired.
+   */
   optional: boolean;
 }
 

@@ -20,7 +20,7 @@ const FIRST_CONTRACTS = 15;
 /** Maximum number of times that the clock moves to the next due inbox item at the end of a life. */
 const MOST_WAITS = 200;
 
-/** An object that never answers. */
+/** An object that never answers: one field stays broken, so sds cannot read the object. */
 interface DeadObject {
   gid: string;
   /** The broken field. */

@@ -81,8 +81,8 @@ function summaryOf({
 
 /**
  * Compares the orders of a contract. An order is found by its gid. If no order has the gid, the order is found by its
- * number or its content. The number differs from the cycle if the app left cycles out, or if it skipped a later cycle
- * first and then charged an earlier one.
+ * number or its content. The number can differ from the cycle, because the app can leave cycles out. It can also
+ * differ if the app charges a cycle after it skipped a later cycle.
  */
 function orderDifferences(expected: ReadonlyMap<number, ExpectedOrder>, orders: readonly Order[]): string[] {
   const found: string[] = [];

@@ -56,7 +56,7 @@ export function createWire(url: string): Wire {
   return { exchange, close };
 }
 
-/** Reads the first final answer of HTTP/1.1. @returns undefined until it is complete */
+/** Reads an HTTP/1.1 answer. Leaves out interim answers (1xx). @returns undefined until the answer is complete */
 function answerIn(bytes: Buffer, headOnly: boolean): Answer | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if (end < 0) return undefined;

@@ -26,7 +26,7 @@ interface UpgradeProgress {
 
 export interface StepLogOptions {
   sleep: (ms: number) => Promise<void>;
-  /** Called during an upgrade, with a description of the current work. A step calls it every ten seconds at most. */
+  /** Called during an upgrade, with a description of the current work. A step calls it at most once in ten seconds. */
   onStep?: ((text: string) => void) | undefined;
 }
 

@@ -137,9 +137,9 @@ function updateStatement(db: Database, table: MirrorTable) {
 }
 
 /**
- * Makes a function that lists a new row, so that scans of changes and filters find it. It writes to `changes`. It also
- * writes to the tables of each customer's contracts and orders, and of each contract's orders. Triggers update these
- * tables when the row changes or is removed.
+ * Makes a function that adds a new row to the tables that list rows: `changes`, the contracts and orders of each
+ * customer, and the orders of each contract. Scans read these tables. When the row changes or is removed, triggers
+ * update them.
  */
 function rowLister(db: Database): (shopId: number, row: Row, changeNumber: number) => void {
   const insertInto = (table: string) =>

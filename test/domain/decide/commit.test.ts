@@ -184,8 +184,8 @@ test("any grouping of the same submissions into commits ends in the same mirror,
         for (let at = 0; at < list.length; at += sizes[groups.length - 1] ?? 1)
           groups.push(list.slice(at, at + (sizes[groups.length] ?? 1)));
         expect(groups.flatMap((group) => together.commit(group))).toEqual(results);
-        // A row that changes several times in one commit gets only one change number. So of the states, only the counts
-        // of rows are compared.
+        // A row that changes several times in one commit gets only one change number. So the test compares only the row
+        // counts of the two states.
         const { state: stateApart, ...contentsApart } = apart.contents();
         const { state: stateTogether, ...contentsTogether } = together.contents();
         expect(contentsTogether).toEqual(contentsApart);

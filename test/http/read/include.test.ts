@@ -14,7 +14,7 @@ const ROW = { "cache-control": "private, no-cache", vary: "Authorization" };
 const rowOf = (n: number) => `${LIST}/${encodeURIComponent(gid.contract(n))}`;
 const ONE = rowOf(1);
 
-/** A row as the program answers it without `include`. */
+/** A row as the API returns it without `include`. */
 function stored(n: number) {
   const { type: _, shopifyId, customer: __, startedAt, ...rest } = subscription(n);
   const ids = { id: subscriptionId(DOMAIN, shopifyId), shopifyId, customerId: customerId(DOMAIN, gid.customer(n)) };

@@ -38,7 +38,7 @@ test.each(["before the answer", "after the answer"])(
     const answer = await pages.respond(request, 1, new Uint8Array(PAGE_BYTES), {});
     away.abort();
     expect((await pages.respond(new Request(request.url), 1, new Uint8Array(PAGE_BYTES), {})).status).toBe(200);
-    // The page's time limit must not end the stream of a freed page with an error.
+    // The page is freed, so the time limit for sending must not end its stream with an error.
     jest.advanceTimersByTime(2);
     expect((await answer.bytes()).length).toBe(PAGE_BYTES);
   },

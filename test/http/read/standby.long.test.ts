@@ -131,7 +131,7 @@ describe.skipIf(!hasPostgres())("reads from a standby of PostgreSQL", () => {
     await askServer(standby.url, "SELECT pg_wal_replay_pause()");
     await add(4);
     expect(await rows()).toEqual({ rows: 4, isOfStandby: true });
-    // The standby did not catch up, so the program does not use it for a second.
+    // The standby did not catch up, so the program avoids it for one second.
     reading.clock.ms += 999;
     expect(await rows()).toEqual({ rows: 4, isOfStandby: false });
     await askServer(standby.url, "SELECT pg_wal_replay_resume()");

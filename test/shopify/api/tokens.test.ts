@@ -182,7 +182,7 @@ test("a connection that the operator makes while renewed tokens are stored is ke
   connections.tokens = async (shopId) => {
     const before = await stored(shopId);
     reads += 1;
-    // This is the last read before the program stores the tokens.
+    // The third read is the last read before the program stores the tokens.
     if (reads === 3) await connections.connect(shopId, "token", given, [], all.test.clock.ms);
     return before;
   };

@@ -3,7 +3,7 @@ import { type ConnectedShop, LINE, withMirroredContract } from "../../support/co
 
 const DECAF = { ...LINE, title: "Decaf", price: "8.00", quantity: 3, variant: "gid://shopify/ProductVariant/21" };
 
-/** Mirrors a contract, and the renewal that charged its two lines with a discount of 4.90 and a credit of 2.45. */
+/** Mirrors a contract with two lines, and a charged renewal that has a discount of 4.90 and a credit of 2.45. */
 async function charged() {
   const { all, contract } = await withMirroredContract({ lines: [LINE, DECAF], originOrder: false });
   const attempt = all.remote.startAttempt(contract, 1);
@@ -30,7 +30,7 @@ test("an edited order counts what is left of its lines, with their part of the d
   const { all, order } = await charged();
   expect(await moneyOf(all)).toEqual(WHOLE);
   all.remote.editOrder(order, [2, 1]);
-  // One of three pieces of the second line is left, with a third of its discount of 2.40 and of its credit of 1.20.
+  // One of the second line's three pieces is left. It keeps a third of the line's discount (2.40) and credit (1.20).
   expect(await moneyOf(all)).toEqual({ quantities: [2, 1], money: [3300, 330, 165, 2805] });
 });
 

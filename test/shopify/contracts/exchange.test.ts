@@ -128,7 +128,7 @@ test("a contract whose rate was not stored yet has the rate of its newest mirror
   all.test.clock.ms += MONTH_MS;
   all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
   await all.deliverAll();
-  // As if an earlier version had read and mirrored the checkout and the renewal, without the rate.
+  // Stores a reading without the rate, as if an earlier version had mirrored the checkout and the renewal.
   const reads = [{ contract, beganAt: 0, updatedAt: 0, orders: new Map(), currency: null }];
   await all.test.app.store.mirror.applyRecords([{ shop: all.shop.shop, records: [], reads }], 0, []);
   all.remote.pause(contract);

@@ -23,7 +23,7 @@ function charge({ remote }: ConnectedShop, contract: string, cycle: number): str
   return remote.succeedAttempt(remote.startAttempt(contract, cycle));
 }
 
-/** The orders by number: the status, the id, and the order's gid. */
+/** Returns the number, the status and the gid of each order, by ascending number. */
 async function renewals({ shop }: ConnectedShop) {
   const orders = await shop.all("orders");
   const byNumber = orders.toSorted((a, b) => Number(a["cycleNumber"]) - Number(b["cycleNumber"]));
@@ -183,7 +183,7 @@ describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (e
     const env = engine === "SQLite" ? {} : { SDS_DATABASE_URL: await emptyDatabase() };
     const { platform } = await connected({}, { now: Date.now });
     const all = await connectedTo(platform, env, Date.now());
-    // On PostgreSQL, only a node works for shops.
+    // On PostgreSQL, a program works for shops only as a node. Its start makes it a node.
     await all.test.app.start();
     await firstLoad(all);
     const contract = all.createContract({ interval: "WEEK", lines: [LINE], originOrder: false });
@@ -235,7 +235,8 @@ describe.each(hasPostgres() ? ["SQLite", "PostgreSQL"] : ["SQLite"])("on %s", (e
     const second = charge(all, contract, 2);
     const { mirror } = all.test.app.store;
     const { applyRecords } = mirror;
-    // The other process read cycle 3 alone, and stores it while this program reads.
+    // The other process read only cycle 3. It stores this cycle after this program's reading, and before this program's
+    // commit.
     mirror.applyRecords = async (submissions, ...rest) => {
       if (!hasCycle(submissions)) return applyRecords(submissions, ...rest);
       mirror.applyRecords = applyRecords;

@@ -60,7 +60,10 @@ function slowHandler({ app, clock }: TestApp) {
   };
 }
 
-/** Functions that put items into the inbox of shops by name, and list them. A shop is added when it is first named. */
+/**
+ * Makes functions that put items into the inbox of a named shop, and list these items. The first use of a name adds the
+ * shop.
+ */
 function namedShops({ app, clock, addShop }: TestApp) {
   const shops = new Map<string, Shop>();
 

@@ -48,7 +48,7 @@ embedded = false
 const merge = (text: string, needs: Partial<typeof NEEDS> = {}) => mergeAppFile(text, { ...NEEDS, ...needs });
 const parsed = (text: string) => Bun.TOML.parse(text) as unknown as { webhooks: { subscriptions: { uri: string }[] } };
 
-/** The lines of the original that the merged text does not have, in their order. */
+/** Returns the lines of `before` that `after` does not have, or has in another order. */
 function lostLines(before: string, after: string): string[] {
   const lines = after.split("\n");
   return before.split("\n").filter((line) => {

@@ -64,7 +64,7 @@ test("a webhook of the old installation that comes late, and twice, ends nothing
   }
   expect(await all.staff.connection()).toEqual(connection);
   expect(all.logged("uninstalled the app")).toEqual([]);
-  // A webhook about the new installation ends the connection.
+  // The new installation is uninstalled too. Its webhook ends the connection.
   await all.send(uninstall(all));
   await all.processed();
   expect(await all.staff.connection()).toBeUndefined();

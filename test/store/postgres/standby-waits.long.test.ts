@@ -12,7 +12,7 @@ const MAX_CONNECTIONS = 20;
 const CONNECTIONS = 8;
 /** Of 8 connections, 3 are only for reads. */
 const MAX_WRITES = 5;
-/** After a second without an answer, the program asks the server for the reason. This leaves time for the question. */
+/** After a second without an answer, the program asks the server for the reason. The deadline leaves time for this. */
 const DEADLINE_MS = 6_000;
 const missing = {
   name: "StoreError",
@@ -50,7 +50,10 @@ describe.skipIf(!hasPostgres())("commits that wait for a synchronous standby tha
     if (names !== "") await eventually(doCommitsWait);
   }
 
-  /** Whether commits wait already. The checkpointer applies new names to all processes, at some time after the reload. */
+  /**
+   * Whether commits wait already. The server's checkpointer applies new standby names to all processes, but only some
+   * time after the reload.
+   */
   async function doCommitsWait(): Promise<boolean> {
     await using probe = new SQL(server.url, { max: 1 });
     const ended = probe.unsafe("INSERT INTO written DEFAULT VALUES").then(() => true);

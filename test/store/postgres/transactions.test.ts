@@ -115,7 +115,8 @@ for (const isPooled of [false, true]) {
         commit(async (last) => {
           await pipeline([last.run(ADD, [2]), last.run(INSERT, [1]), last.run(ADD, [2])]);
         }),
-        // The driver cannot encode these values. If only it refused them, the server would commit the other statements.
+        // The driver cannot encode these values. The program refuses them before it sends any of the last statements.
+        // If the driver refused them instead, the server would commit the other statements.
         commit(async (last) => {
           await pipeline([last.run(ADD, [2]), last.run(INSERT, [Symbol("3") as never])]);
         }),

@@ -17,7 +17,7 @@ const ROWS = 2_500;
 const FIRST = `CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE things (shop_id bigint, id text COLLATE "C", n bigint NOT NULL, PRIMARY KEY (shop_id, id));
 INSERT INTO things SELECT number % 3, 'thing ' || number, number FROM generate_series(1, ${ROWS}) AS number;`;
-/** Every kind of step. The counter shows how often a row was filled. */
+/** Has every kind of step. The column `fills`, later `filled`, counts how often a row was filled. */
 const SECOND = `ALTER TABLE things ADD COLUMN fills bigint NOT NULL DEFAULT 0;
 CREATE INDEX things_by_number ON things (n);
 -- step: backfill things

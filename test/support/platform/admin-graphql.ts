@@ -55,7 +55,7 @@ function prepare(text: string): Prepared {
   return known;
 }
 
-/** The errors of a platform whose version of the API does not have these fields. */
+/** An error for each selected field that is in `removed`, as from an API version without these fields. */
 function removedFieldErrors(document: DocumentNode, removed: ReadonlySet<string>): object[] {
   const errors: object[] = [];
   if (removed.size === 0) return errors;
@@ -137,7 +137,8 @@ export async function answerGraphql(call: GraphqlCall): Promise<GraphqlAnswer> {
       fieldResolver: plainField,
       typeResolver: typeNameOf,
     });
-  // A query runs without a pause. So all rows can be set back to an earlier time while it runs.
+  // `fromReplica` sets rows back to an earlier time while the query runs. This works because a query runs without a
+  // pause: no other code can see these rows.
   const result = await (operation.operation === "query" ? shop.fromReplica(run) : run());
   const actual = Math.min(requested, costs.of(operation, result.data ?? null));
   bucket.giveBack(requested - actual);

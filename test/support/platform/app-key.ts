@@ -5,7 +5,11 @@ export class AppKey {
   audience: "token endpoint" | "shop" = "token endpoint";
   private readonly usedIds = new Set<string>();
 
-  /** @param shopUrl without a path of the API @param now epoch milliseconds @returns why an assertion is refused */
+  /**
+   * @param shopUrl the shop's URL, without a path of the API
+   * @param now epoch milliseconds
+   * @returns why an assertion is refused; undefined if it is accepted
+   */
   async refusal(assertion: string, { clientId, shopUrl, now }: { clientId: string; shopUrl: string; now: number }) {
     const [head = "", body = "", signature = ""] = assertion.split(".");
     const { alg, kid } = decoded(head);

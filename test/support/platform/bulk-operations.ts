@@ -10,7 +10,7 @@ export interface BulkLine {
 
 export interface BulkRefusal {
   message: string;
-  /** Whether the query itself is invalid. `BulkOperations` reports such a query to `unknown`. */
+  /** Whether the query itself is invalid. `BulkOperations` then calls the callback `unknown` with the message. */
   isMistake: boolean;
 }
 
@@ -224,7 +224,10 @@ export class BulkOperations {
   }
 }
 
-/** Takes a random waiting line. A query that groups its lines has one waiting line at a time, so they stay in order. */
+/**
+ * Takes a random one of the result lines that wait. If a query groups its lines, only one of them waits at a time, so
+ * its lines stay in order.
+ */
 function takeAny(waiting: string[], random: () => number): string {
   const at = Math.floor(random() * waiting.length);
   const taken = waiting[at] ?? "";

@@ -164,13 +164,13 @@ export async function* bulkLines(
       if (!isConnection(page)) throw new GraphQLError("the stand-in has bulk queries over root connections only");
       for (const { node } of page.edges) yield linesOf(node, undefined, true);
       after = page[PAGE].hasNextPage ? page[PAGE].endCursor : null;
-      // Lets other requests be answered in between.
+      // Between two pages, the stand-in can answer other requests.
       await new Promise((next) => setImmediate(next));
     } while (after !== null);
   }
 }
 
-/** The query for one page of its root connection. Connections below it are read whole. */
+/** Makes the query for one page of the root connection. Connections below the root are read whole. */
 function asPage(document: DocumentNode, operation: OperationDefinitionNode, after: string | null): DocumentNode {
   const types = new TypeInfo(adminSchema());
   const whole: DocumentNode = {

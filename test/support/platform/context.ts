@@ -14,5 +14,5 @@ export interface Context {
   errorType: (code: string) => string;
 }
 
-/** How the fields of a type are read from the model. Fields with the same name in the model are left out. */
+/** Resolvers for the fields of a type. A field that has the same name in the model needs no resolver. */
 export type Fields<S> = Record<string, GraphQLFieldResolver<S, Context>>;

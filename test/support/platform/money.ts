@@ -49,7 +49,7 @@ export function allocate(amount: number, left: readonly number[]): number[] {
   let toGive = Math.min(amount, total);
   let weight = total;
   return left.map((part) => {
-    // The last line gets the rest of the amount, with the rest's fraction.
+    // The last line gets the rest of the amount. Only this share can have a fraction of a minor unit.
     const share = weight === 0 ? 0 : weight === part ? toGive : Math.round((toGive * part) / weight);
     toGive = rounded(toGive - share);
     weight = rounded(weight - part);
@@ -68,7 +68,7 @@ export interface Currencies {
   readonly exchange: { readonly currency: string; readonly rate: number } | null;
 }
 
-/** An amount in both currencies. The platform rounds it in the shop's currency. */
+/** An amount in both currencies. The platform rounds an amount that it converts into the shop's currency. */
 export function moneyBag(
   minor: number,
   { currency, exchange }: Currencies,

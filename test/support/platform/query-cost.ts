@@ -31,8 +31,8 @@ const MUTATION_COST = 10;
 const CONNECTION_COST = 2;
 const COUNT_COST = 10;
 /**
- * Types and fields whose objects cost nothing. All money is free. The recorded costs show that the other objects are
- * free.
+ * Types and fields whose objects cost nothing. All money is free. The recorded costs show that the other types and
+ * fields in these lists are free.
  */
 const FREE_TYPES = /^(Money(V2|Bag)|CustomerEmailMarketingConsentState|InventoryItemMeasurement|Weight)$/;
 const FREE_FIELDS = new Set(["Customer.defaultAddress", "Customer.addresses"]);
@@ -146,7 +146,7 @@ export class QueryCost {
     return node === undefined ? {} : getArgumentValues(field, node, this.variables);
   }
 
-  /** The selected fields of an object of the named type. */
+  /** The fields that `sets` select from an object whose type has this `name`. */
   private collect(
     type: GraphQLCompositeType,
     name: string,

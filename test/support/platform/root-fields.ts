@@ -48,7 +48,7 @@ function cyclesPage(_: unknown, args: PageArguments & CycleRanges, context: Cont
   }
   from = Math.max(1, from);
   const last = contract.maxCycles ?? Number.POSITIVE_INFINITY;
-  // A query gets at most one page of an endless list.
+  // Checks only the cycles of the first page, because the list can be endless.
   if (Math.min(to, from + (args.first ?? 1) - 1) > last) {
     const { cyclesAfterEnd } = context.shop;
     if (cyclesAfterEnd === "cut") to = last;

@@ -59,7 +59,7 @@ export interface DiscountRow {
 
 export interface OrderRow extends Currencies {
   readonly kind: "order";
-  /** The number in the order's id. The ids of its line items have the numbers behind it. */
+  /** The number in the order's id. The ids of the order's line items have the next numbers. */
   readonly n: number;
   readonly number: number;
   readonly contract: ContractRow | null;

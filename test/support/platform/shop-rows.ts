@@ -92,7 +92,10 @@ export class ShopRows {
   movedTo: string | undefined;
   /** See `breakField`. Codes by the number of the row and the name of the field. */
   private readonly brokenFields = new Map<string, FieldFaultCode>();
-  /** Whether an answer with a broken field names the field, and has all other data. Otherwise it has no data. */
+  /**
+   * If true, an answer with a broken field has an error with the field's path, and all other data. If false, an answer
+   * with the code INTERNAL_SERVER_ERROR has no data, and its error has no path.
+   */
   errorPaths = true;
   /**
    * How the platform answers queries for cycles after a contract's last cycle. `listed`: like queries for other cycles.
@@ -143,7 +146,8 @@ export class ShopRows {
   }
 
   /**
-   * Makes a field of an object, or of its parts, always fail, such as `LineItem.contract` of an order.
+   * Breaks a field, so that it always fails. The field belongs to the object, or to a part of the object, such as
+   * `LineItem.contract` of an order.
    * @param field with the name of its type, such as `SubscriptionContract.status`
    * @param code null ends the fault
    */

@@ -84,7 +84,7 @@ export class StandIn {
   private readonly server: Server;
   readonly app = new DeployedApp();
   readonly appKey = new AppKey();
-  /** From where results of bulk operations are downloaded. */
+  /** The host from which the program downloads the results of bulk operations. */
   readonly files = new FileHost((what) => this.invalid.push(what));
   private posting: Promise<unknown> = Promise.resolve();
 
@@ -294,7 +294,7 @@ export class StandIn {
     return json(status, granted);
   }
 
-  /** How many ID tokens were exchanged for a pair, successfully or not. */
+  /** How many times the program tried to exchange an ID token for a pair of tokens (access and refresh). */
   get exchanges(): number {
     return this.requests.filter(({ operation }) => operation === "exchange").length;
   }

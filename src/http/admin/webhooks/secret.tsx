@@ -10,7 +10,7 @@ import { Confirm, Copyable, CopyButton, Form, Link, Time } from "../components.t
 const TAB = "/webhooks/secret";
 const ROTATE = "/webhooks/rotate";
 
-/** Choices of the overlap: how long the former secret signs `webhook-signature` too. Empty means no overlap. */
+/** How long `webhook-signature` also has a signature with the former secret. Empty means no overlap. */
 const OVERLAPS = { "": "Not at all", "1h": "For 1 hour", "24h": "For 24 hours", "7d": "For 7 days" };
 const USUAL_OVERLAP = "24h";
 
