@@ -8,7 +8,8 @@ import { postgresServer } from "../test/support/postgres-server.ts";
 import { type Answers, filesOf, readDatabase, STORED_DATABASES } from "../test/support/stored-database.ts";
 import { dumpPostgres, postgresFilesOf } from "../test/support/stored-postgres.ts";
 import { askCommands, askPages } from "./databases/answers.ts";
-import { live, type Remembered, type WebhookReceiver } from "./databases/life.ts";
+import type { Remembered, WebhookReceiver } from "./databases/begin.ts";
+import { live } from "./databases/life.ts";
 import { clockAt, type OldProgram, oldProgram } from "./databases/program.ts";
 
 const BEGINNING = "2026-02-02T09:00:00.000Z";

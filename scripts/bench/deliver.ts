@@ -2,30 +2,19 @@ import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { $, serve } from "bun";
-import { Endpoint, startHanging } from "./endpoint.ts";
+import { $ } from "bun";
+import { measureHanging, measureIdle } from "./delivery-latency.ts";
+import { startHanging } from "./endpoint.ts";
 import * as queued from "./queued.ts";
-import {
-  installBaseline,
-  MemoryWatch,
-  median,
-  percentile,
-  runPinned,
-  type Server,
-  serveCommand,
-  startPinnedServer,
-  startServer,
-  waitUntil,
-} from "./servers.ts";
+import { installBaseline, MemoryWatch, median, runPinned, startServer, waitUntil } from "./servers.ts";
 import { copyFolder, tell } from "./shops.ts";
-import { post, postAll, type SignedPost, signedPosts } from "./signed-posts.ts";
-import { machineLine, needTwoCores, rate, rounded, Table } from "./table.ts";
+import { postAll, type SignedPost } from "./signed-posts.ts";
+import { machineLine, needTwoCores, rate, Table } from "./table.ts";
 
 const { values } = parseArgs({
   options: { large: { type: "boolean", default: false }, hanging: { type: "boolean", default: false } },
 });
 const BENCH = import.meta.dir;
-const SDS = join(queued.FOLDER, "sds");
 const ROUNDS = 3;
 
 const SHOPS = 100;
@@ -41,20 +30,8 @@ const SENT_OF_MANY = 200_000;
 
 const CONNECTIONS = 16;
 const TAKEN_EVENTS = 8_000;
-const IDLE_EVENTS = 500;
-const HANGING_SHOPS = 300;
-const FLAPPING_SHOPS = 100;
-const FLAP_MS = 4_000;
-const FLAP_ANSWER_MS = 200;
-/** How long the bench sends events. This is longer than three timeouts of an attempt. */
-const HANGING_MS = 31_000;
-const PAUSE_MS = 30;
 
 const table = new Table();
-
-function startSds(folder: string): Promise<Server> {
-  return startPinnedServer(serveCommand(SDS, folder));
-}
 
 /**
  * Lets sds send everything that is queued, in a copy of the folder.
@@ -63,7 +40,7 @@ function startSds(folder: string): Promise<Server> {
 async function drain(template: string): Promise<number> {
   const folder = copyFolder(template, `${template}-used`);
   const start = performance.now();
-  await using _server = await startSds(folder);
+  await using _server = await queued.startSds(folder);
   using db = new Database(queued.databaseOf(folder), { readonly: true });
   const due = db.prepare("SELECT 1 FROM deliveries WHERE claimable_at IS NOT NULL LIMIT 1");
   await waitUntil(() => due.get() === null, 10);
@@ -76,7 +53,7 @@ async function drain(template: string): Promise<number> {
  */
 async function drainSome(folder: string, count: number): Promise<{ perSecond: number; memory: number }> {
   const start = performance.now();
-  await using server = await startSds(folder);
+  await using server = await queued.startSds(folder);
   using memory = new MemoryWatch(server.pid);
   using db = new Database(queued.databaseOf(folder), { readonly: true });
   await waitUntil(() => delivered(db) >= count, 250);
@@ -177,50 +154,6 @@ async function measureLarge(endpoint: string): Promise<void> {
   table.addBound("Memory while it sends the large backlog, without mapped files", memory / 1e6, 250, "MB");
 }
 
-async function postsTo(folder: string, domain: string, count: number): Promise<SignedPost[]> {
-  return signedPosts(domain, await queued.intakeSecretOf(folder, domain), count);
-}
-
-interface Latency {
-  /**
-   * Time from the answer to the arrival at the endpoint. sds answers shortly after its commit, so this is about the
-   * time since the commit.
-   */
-  fromAnswerMs: number;
-  /** Time from the request to the arrival at the endpoint. */
-  fromRequestMs: number;
-}
-
-/** Sends one event at a time. In the pause after each event, sds records the delivery. */
-async function latencies(server: Server, receiver: Endpoint, events: readonly SignedPost[]): Promise<Latency[]> {
-  const measured: Latency[] = [];
-  for (const event of events) {
-    const arrival = receiver.next();
-    const sent = performance.now();
-    await post(server, event);
-    const answered = performance.now();
-    const arrived = await arrival;
-    measured.push({ fromAnswerMs: arrived - answered, fromRequestMs: arrived - sent });
-    await Bun.sleep(PAUSE_MS);
-  }
-  return measured;
-}
-
-async function measureIdle(): Promise<void> {
-  using receiver = new Endpoint();
-  const folder = await queued.makeFolder("idle", [{ name: "shop", count: 1, endpoint: receiver.url, events: 0 }]);
-  const events = await postsTo(folder, "shop0.myshopify.com", IDLE_EVENTS);
-  await using server = await startSds(folder);
-  const measured = await latencies(server, receiver, events);
-  const [fromAnswer, fromRequest] = [
-    measured.map((each) => each.fromAnswerMs),
-    measured.map((each) => each.fromRequestMs),
-  ];
-  const beside = (share: number) => ` (${rounded(percentile(fromRequest, share))} ms from the request)`;
-  table.addBound("Commit (the 202) to receipt, idle queue, median", percentile(fromAnswer, 0.5), 10, "ms", beside(0.5));
-  table.addBound("The same, 99th percentile", percentile(fromAnswer, 0.99), 50, "ms", beside(0.99));
-}
-
 /**
  * Measures the intake first with an endpoint that hangs, so that sending takes almost no processor time. Then measures
  * the intake with an endpoint that answers.
@@ -229,12 +162,12 @@ async function measureIntake(endpoint: string): Promise<void> {
   using hanging = startHanging();
   const quiet = await queued.makeFolder("intake", [{ name: "shop", count: 1, endpoint: hanging.url, events: 0 }]);
   const sending = await queued.makeFolder("intake-sending", [{ name: "shop", count: 1, endpoint, events: 0 }]);
-  const quietEvents = await postsTo(quiet, "shop0.myshopify.com", TAKEN_EVENTS);
-  const sendingEvents = await postsTo(sending, "shop0.myshopify.com", TAKEN_EVENTS);
+  const quietEvents = await queued.postsTo(quiet, "shop0.myshopify.com", TAKEN_EVENTS);
+  const sendingEvents = await queued.postsTo(sending, "shop0.myshopify.com", TAKEN_EVENTS);
   const speeds: Record<"intake" | "bare" | "sending", number[]> = { intake: [], bare: [], sending: [] };
   const taken = async (template: string, events: readonly SignedPost[]) => {
     const folder = copyFolder(template, `${template}-used`);
-    await using server = await startSds(folder);
+    await using server = await queued.startSds(folder);
     const { count, seconds } = await postAll([server], events, CONNECTIONS);
     return { folder, perSecond: count / seconds };
   };
@@ -258,85 +191,22 @@ async function measureIntake(endpoint: string): Promise<void> {
   table.addRemark("Intake while the same core sends what it queues", rate(median(speeds.sending)));
 }
 
-/**
- * Starts an endpoint that answers for FLAP_MS, hangs for FLAP_MS, and so on. Each answer takes FLAP_ANSWER_MS, as if
- * the endpoint were far away.
- */
-function startFlapping() {
-  const answers = () => Math.floor(performance.now() / FLAP_MS) % 2 === 0;
-  const server = serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    development: false,
-    idleTimeout: 60,
-    fetch: async () => {
-      await (answers() ? Bun.sleep(FLAP_ANSWER_MS) : new Promise(() => undefined));
-      return new Response();
-    },
-  });
-  return { url: String(server.url), [Symbol.dispose]: () => void server.stop(true) };
-}
-
-/** Starts sds and sends events for HANGING_MS. @returns milliseconds from a request to the arrival of its delivery */
-async function healthyLatencies(template: string, receiver: Endpoint, events: SignedPost[]): Promise<number[]> {
-  await using server = await startSds(copyFolder(template, `${template}-used`));
-  const end = performance.now() + HANGING_MS;
-  const measured: number[] = [];
-  while (performance.now() < end) {
-    const [event] = events.splice(0, 1);
-    if (event === undefined) throw new Error("there are too few events");
-    measured.push(...(await latencies(server, receiver, [event])).map(({ fromRequestMs }) => fromRequestMs));
-  }
-  return measured;
-}
-
-/**
- * Measures the latency of a healthy shop, alone and among shops whose endpoints hang or flap. The healthy shop is added
- * last, so that the other shops' deliveries are due before its own.
- */
-async function measureHanging(): Promise<void> {
-  using receiver = new Endpoint();
-  using hanging = startHanging();
-  using flapping = startFlapping();
-  const healthy = { name: "healthy", count: 1, endpoint: receiver.url, events: 0 };
-  const alone = await queued.makeFolder("alone", [healthy]);
-  const among = await queued.makeFolder("among", [
-    { name: "hanging", count: HANGING_SHOPS, endpoint: hanging.url, events: 50 },
-    { name: "flapping", count: FLAPPING_SHOPS, endpoint: flapping.url, events: 200 },
-    healthy,
-  ]);
-  const p99: Record<"alone" | "among", number[]> = { alone: [], among: [] };
-  const longest: number[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const events = (folder: string) => postsTo(folder, "healthy0.myshopify.com", HANGING_MS / PAUSE_MS);
-    p99.alone.push(percentile(await healthyLatencies(alone, receiver, await events(alone)), 0.99));
-    const beside = await healthyLatencies(among, receiver, await events(among));
-    p99.among.push(percentile(beside, 0.99));
-    longest.push(Math.max(...beside));
-  }
-  const [without, beside] = [median(p99.alone), median(p99.among)];
-  const name = `Event sent to receipt beside ${HANGING_SHOPS} shops that hang and ${FLAPPING_SHOPS} that flap, from a cold start`;
-  const values = `${rounded(beside)} ms, without ${rounded(without)} ms`;
-  table.addRatioBelow(`${name}, 99th percentile`, values, beside / without, 1.5);
-  table.addBound("The same, maximum", median(longest), 500, "ms");
-}
-
 needTwoCores();
-await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
+await $`bun scripts/build.ts --outfile ${queued.SDS}`.quiet();
 if (!values.hanging) await installBaseline();
 // Environment of every sds that this bench starts.
 process.env["SDS_EGRESS_ALLOW"] = "127.0.0.0/8";
 tell("Measuring ...");
 if (values.hanging) {
-  await measureHanging();
+  await measureHanging(table);
   process.stdout.write(`${table}\n`);
   process.exit(0);
 }
 await using sink = await startServer(["bun", join(BENCH, "endpoint.ts")]);
 const endpoint = `${sink.url}/`;
-await measureIdle();
+await measureIdle(table);
 await measureIntake(endpoint);
-await measureHanging();
+await measureHanging(table);
 await measureThroughput(endpoint);
 await measureLarge(endpoint);
 

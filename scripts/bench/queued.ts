@@ -7,9 +7,13 @@ import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { UPGRADE } from "../../test/support/open-store.ts";
 import { subscriptionRecords } from "./records.ts";
+import { type Server, serveCommand, startPinnedServer } from "./servers.ts";
+import { type SignedPost, signedPosts } from "./signed-posts.ts";
 
 /** Git ignores this folder. */
 export const FOLDER = "dist/bench/deliver";
+/** The executable that `deliver.ts` builds and measures. */
+export const SDS = join(FOLDER, "sds");
 const RECORDS_PER_COMMIT = 1_000;
 
 /** Shops of one data folder whose webhooks go to the same endpoint. `events` are queued for each shop. */
@@ -89,6 +93,11 @@ async function withStore<T>(folder: string, run: (store: Store) => Promise<T>): 
   }
 }
 
+/** Runs `serve` of the measured executable on the first core. */
+export function startSds(folder: string): Promise<Server> {
+  return startPinnedServer(serveCommand(SDS, folder));
+}
+
 export function databaseOf(folder: string): string {
   return join(folder, "sds.db");
 }
@@ -122,6 +131,11 @@ export function hasRow(folder: string, query: string): boolean {
 /** The secret that `sds intake secret` prints. */
 export function intakeSecretOf(folder: string, domain: string): Promise<string> {
   return withStore(folder, async ({ shops }) => (await shops.intakeSecret(domain))?.secret ?? "");
+}
+
+/** Signs posts with one event each, for the intake of a shop. */
+export async function postsTo(folder: string, domain: string, count: number): Promise<SignedPost[]> {
+  return signedPosts(domain, await intakeSecretOf(folder, domain), count);
 }
 
 mkdirSync(FOLDER, { recursive: true });

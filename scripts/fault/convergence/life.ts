@@ -9,6 +9,7 @@ import type { Fault } from "../../../test/support/platform/faults.ts";
 import type { Webhook } from "../../../test/support/platform/webhook.ts";
 import { createRandom, type Random } from "../fuzzing/random.ts";
 import { type ChangingShop, changeOnce, setRates, signUp, Unlikely } from "./changes.ts";
+import { type DeadObject, touch, wrongItems } from "./dead-objects.ts";
 import { type Lived, wrongEvents } from "./events.ts";
 import { differences, States, type Unchecked } from "./mirror.ts";
 import type { Switch } from "./switches.ts";
@@ -19,16 +20,6 @@ const LONGEST_STEP_S = 9;
 const FIRST_CONTRACTS = 15;
 /** Maximum number of times that the clock moves to the next due inbox item at the end of a life. */
 const MOST_WAITS = 200;
-
-/** An object that never answers: one field stays broken, so sds cannot read the object. */
-interface DeadObject {
-  gid: string;
-  /** The broken field. */
-  field: string;
-  /** Its inbox item has one of these subjects. */
-  subjects: string[];
-  unchecked: string[];
-}
 
 /** A shop of the stand-in and its mirror, for some minutes or hours of the platform's time. */
 export class Life {
@@ -265,7 +256,7 @@ export class Life {
     for (const each of this.switches) await each.end?.(this);
     this.platform.fault = () => undefined;
     all.test.clock.ms += 1_000;
-    for (const { gid } of this.dead) this.touch(gid);
+    for (const { gid } of this.dead) touch(this.remote, gid);
     this.states.note(all);
     all.remote.outgoing.length = 0;
     if (this.random.chance(0.5)) this.underWay = [];
@@ -281,13 +272,6 @@ export class Life {
       this.findings.push(...failed);
       await this.drain();
     }
-  }
-
-  /** Changes an object that never answers, so that the next reconciliation reads it. */
-  private touch(gid: string): void {
-    if (gid.includes("SubscriptionContract")) this.remote.updateContract(gid, {});
-    else if (gid.includes("Customer")) this.remote.updateCustomer(gid, {});
-    else this.remote.updateOrder(gid, {});
   }
 
   /** Waits until the inbox has only items of objects that never answer. */
@@ -308,20 +292,7 @@ export class Life {
     const unchecked: Unchecked = new Set(this.dead.flatMap((each) => each.unchecked));
     findings.push(...(await differences(all, unchecked)), ...(await this.states.unknown(all)));
     findings.push(...wrongEvents(all, this.lived, unchecked));
-    const inbox = await all.inbox();
-    const mirrored = new Set((await all.shop.all("subscriptions")).map(({ shopifyId }) => shopifyId));
-    for (const { gid, field, subjects } of this.dead) {
-      // While the contract is not mirrored, sds does not know that the order belongs to it. So the contract and its
-      // order each have an inbox item.
-      const isApart = subjects.some((subject) => subject.includes("Contract") && !mirrored.has(subject));
-      const own = inbox.filter(({ subject }) => subjects.includes(subject));
-      const isNamed = own.every(({ error }) => error?.includes("Internal error") === true);
-      if (own.length !== (isApart ? subjects.length : 1) || !isNamed)
-        findings.push(`${gid} never answers ${field} and has these items: ${JSON.stringify(own)}`);
-    }
-    const dead = new Set(this.dead.flatMap(({ subjects }) => subjects));
-    for (const item of inbox.filter(({ subject }) => !dead.has(subject)))
-      findings.push(`an item stays in the inbox: ${JSON.stringify(item)}`);
+    findings.push(...(await wrongItems(all, this.dead)));
     findings.push(...all.platform.invalid.splice(0));
   }
 }
