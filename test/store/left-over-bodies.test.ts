@@ -15,7 +15,7 @@ import { UNFINISHED_BODY, unpackFiles } from "../support/stored-database.ts";
 import { unpackDump, unpackPostgres } from "../support/stored-postgres.ts";
 import type { Row, Table } from "../support/tables.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(600_000);
 
 /**
  * The numbers of records in the three bodies: `CONTRACTS` contracts of alpha, `NEWER` newer records of some of alpha's

@@ -191,7 +191,7 @@ describe("a document", () => {
     expect(html).toContain('http-equiv="refresh"');
     expect(html).not.toContain("id_token");
     resolve();
-  }, 20_000);
+  }, 600_000);
 
   test("of a shop that has uninstalled the app bounces", async () => {
     const door = await opened();

@@ -103,7 +103,7 @@ describe("opening the page of a new shop", () => {
     await eventually(async () => (await all.connection()) !== undefined);
     expect(await all.open()).toHaveProperty("shop");
     expect(all.platform.exchanges).toBe(1);
-  }, 20_000);
+  }, 600_000);
 
   test("waits while the data of an earlier installation is removed, and spends no exchange", async () => {
     const all = await installing();
