@@ -28,8 +28,8 @@ const INTERVALS = ["WEEK", "MONTH", "MONTH", "MONTH"] as const;
 const TITLES = ["House Blend, 1 kg", "Decaf, 500 g", "Ethiopia, 250 g", "Cold Brew, 6 bottles"] as const;
 
 /**
- * Yields the contracts of a shop over five years. Every run yields the same contracts. Each contract has one line. On
- * average, five contracts have four customers.
+ * Yields the contracts of a shop over five years. Every run yields the same contracts. Each contract has one line.
+ * There are about four customers for every five contracts.
  * @param order `random`: the start dates are in random order, as they may be in an export. `dated`: the oldest contract
  *   is first, and the dates are evenly spread
  */

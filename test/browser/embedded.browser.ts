@@ -104,7 +104,7 @@ test("a frame that is loaded again, with an old ID token or none, comes back to 
     await keys(frame).waitFor();
     expect(new URL(inner?.url() ?? "").pathname).toBe("/app/keys");
   }
-  // The address names no shop. App Bridge then opens the app of its own shop.
+  // The address names no shop. App Bridge then opens the app for the shop whose admin shows the frame.
   await inner?.goto(`${APP_ORIGIN}/app/keys`);
   await home(frame).waitFor();
   expect(troubles).toEqual([]);

@@ -245,7 +245,7 @@ function editCycle(shop: ChangingShop, contract: ContractRow): void {
   else remote.editCycle(gid, cycle, undefined, dateAhead(shop));
 }
 
-/** Bills all contracts of a customer in one currency with one order. */
+/** Bills with one order all contracts that have the customer and the currency of this one. */
 function billTogether(shop: ChangingShop, contract: ContractRow): void {
   const { remote } = shop;
   const { customer, currency } = contract;
@@ -254,7 +254,7 @@ function billTogether(shop: ChangingShop, contract: ContractRow): void {
   remote.succeedAttempts(together.map((each) => attempt(shop, each)));
 }
 
-/** Makes one random change, if it is possible now. @throws Unlikely for a change that nobody would make */
+/** Makes one random change, if it is possible now. @throws an `Unlikely` if nobody would make the change */
 export function changeOnce(shop: ChangingShop): void {
   const contract = shop.random.pick(contractsOf(shop.remote));
   shop.random.pick(ALL_CHANGES)(shop, contract);

@@ -139,7 +139,7 @@ test("a cycle that is skipped ahead leaves the numbers of the cycles before it f
   ]);
 });
 
-/** Copies attempts for another cycle: each copy starts a second later, and a charge has another order. */
+/** Copies attempts for another cycle. Each copy starts a second later, and a copied charge names a different order. */
 function otherCycle(attempts: readonly BillingAttempt[]) {
   return {
     attempts: attempts.map((attempt) => ({

@@ -88,7 +88,7 @@ describe("a webhook that is older than the last reading", () => {
       expect(await all.inbox()).toEqual([]);
       return all.operations(before);
     };
-    // The program read the contract after the webhook had waited three seconds for others.
+    // The webhook first waited three seconds for further webhooks. Only then did the program read the contract.
     return { all, contract, order, beganAt: readAt + 3_000, ask };
   }
 

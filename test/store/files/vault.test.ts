@@ -99,7 +99,7 @@ test("a process whose draft was removed by the maker of the key takes that key",
   const path = masterKey();
   let other: Promise<Vault> | undefined;
   const vault = await openVault(path, undefined, (bytes) => {
-    // The call for 32 bytes makes the master key. The vault has opened the draft of the key file before.
+    // The call for 32 bytes makes the master key. By then, the vault has opened the draft of the key file.
     if (bytes === 32) {
       expect(readdirSync(join(path, ".."))).toHaveLength(1);
       writeFileSync(path, `${"ab".repeat(32)}\n`);

@@ -13,10 +13,10 @@ function find<K extends Kind>({ shop }: Context, kind: K, id: string): RowOf[K] 
   return shop.find(kind, id) ?? null;
 }
 
-/** The refusal of protected customer data. @param what the platform's words, like `access the Order object` */
-export function notApproved(what: string): GraphQLError {
+/** The refusal of protected customer data. @param action in the platform's words, such as `access the Order object` */
+export function notApproved(action: string): GraphQLError {
   const documentation = "https://shopify.dev/docs/apps/launch/protected-customer-data";
-  const message = `This app is not approved to ${what}. See ${documentation} for more details.`;
+  const message = `This app is not approved to ${action}. See ${documentation} for more details.`;
   return new GraphQLError(message, { extensions: { code: "ACCESS_DENIED", documentation } });
 }
 
