@@ -108,9 +108,7 @@ function checkFilled(data: string): void {
   const empty = tables.filter(({ name }) => name !== SHORT_LIVED && isEmpty(name));
   db.close();
   if (empty.length > 0)
-    throw new Error(
-      `nothing is in ${empty.map(({ name }) => name).join(", ")}: let scripts/databases/life.ts fill them`,
-    );
+    throw new Error(`nothing is in ${empty.map(({ name }) => name).join(", ")}: let scripts/databases/ fill them`);
 }
 
 /** Asks a copy of the database, so that the original does not change and its queued deliveries are not sent. */

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "bun";
-import { measureHanging, measureIdle } from "./delivery-latency.ts";
+import { measureHanging, measureIdle, ROUNDS } from "./delivery-latency.ts";
 import { startHanging } from "./endpoint.ts";
 import * as queued from "./queued.ts";
 import { installBaseline, MemoryWatch, median, runPinned, startServer, waitUntil } from "./servers.ts";
@@ -15,7 +15,6 @@ const { values } = parseArgs({
   options: { large: { type: "boolean", default: false }, hanging: { type: "boolean", default: false } },
 });
 const BENCH = import.meta.dir;
-const ROUNDS = 3;
 
 const SHOPS = 100;
 const EVENTS_PER_SHOP = 200;

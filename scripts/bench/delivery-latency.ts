@@ -6,7 +6,7 @@ import { copyFolder } from "./shops.ts";
 import { post, type SignedPost } from "./signed-posts.ts";
 import { rounded, type Table } from "./table.ts";
 
-const ROUNDS = 3;
+export const ROUNDS = 3;
 const IDLE_EVENTS = 500;
 const HANGING_SHOPS = 300;
 const FLAPPING_SHOPS = 100;

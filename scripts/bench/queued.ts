@@ -129,7 +129,7 @@ export function hasRow(folder: string, query: string): boolean {
 }
 
 /** The secret that `sds intake secret` prints. */
-export function intakeSecretOf(folder: string, domain: string): Promise<string> {
+function intakeSecretOf(folder: string, domain: string): Promise<string> {
   return withStore(folder, async ({ shops }) => (await shops.intakeSecret(domain))?.secret ?? "");
 }
 

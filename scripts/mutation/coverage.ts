@@ -78,9 +78,10 @@ export function orderTests(
   line: number,
 ): { likely: TestFile[]; others: TestFile[] } {
   const own = path.replace(/^src\//, "test/").replace(/\.tsx?$/, ".test.ts");
-  const rank = (file: TestFile) => (file.path === own ? 0 : 1);
+  const isOwn = (file: TestFile) => file.path.replace(".long.test.ts", ".test.ts") === own;
+  const rank = (file: TestFile) => (isOwn(file) ? 0 : 1);
   const likely = files
-    .filter((file) => file.path === own || file.lines[path]?.includes(line))
+    .filter((file) => isOwn(file) || file.lines[path]?.includes(line))
     .toSorted((a, b) => rank(a) - rank(b) || a.durationMs - b.durationMs);
   return { likely, others: files.filter((file) => !likely.includes(file)) };
 }

@@ -90,9 +90,10 @@ test("a change is tried on the file's own tests first, then on those that run it
   const slow = file("test/slow.test.ts", 900, [3]);
   const quick = file("test/quick.test.ts", 10, [3]);
   const own = file("test/lib/a.test.ts", 5_000, []);
+  const ownLong = file("test/lib/a.long.test.ts", 9_000, []);
   const other = file("test/other.test.ts", 1, [1]);
-  expect(orderTests([slow, quick, own, other], "src/lib/a.ts", 3)).toEqual({
-    likely: [own, quick, slow],
+  expect(orderTests([slow, quick, ownLong, own, other], "src/lib/a.ts", 3)).toEqual({
+    likely: [own, ownLong, quick, slow],
     others: [other],
   });
 });

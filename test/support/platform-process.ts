@@ -51,6 +51,8 @@ export class PlatformProcess {
   async tell<T = string>(what: string, fields: object = {}): Promise<T> {
     const response = await fetch(`${this.address}/control`, {
       method: "POST",
+      // The stand-in closes idle connections. A request on a kept connection could come at that moment, and fail.
+      keepalive: false,
       body: JSON.stringify({ shop: DOMAIN, do: what, with: fields }),
     });
     const body = (await response.json()) as { result: T; error?: string };

@@ -52,7 +52,7 @@ export async function launchChromium(): Promise<Browser> {
   const executablePath = Bun.which("chromium") ?? Bun.which("chromium-browser");
   if (executablePath === null)
     throw new Error(
-      "Chromium is missing: scripts/test installs it, or apt-get install -y --no-install-recommends chromium",
+      "Chromium is missing: scripts/test --all installs it, or apt-get install -y --no-install-recommends chromium",
     );
   // Chromium's sandbox works neither for root nor in many containers. It is not needed: only our own pages are opened.
   return chromium.launch({ executablePath, chromiumSandbox: false });

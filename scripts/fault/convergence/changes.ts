@@ -11,7 +11,7 @@ export interface ChangingShop {
   remote: PlatformShop;
   random: Random;
   now: () => number;
-  /** Contracts whose cycle 1 the app never bills. The app begins to bill them after the due time of that cycle. */
+  /** Contracts whose cycle 1 the app never bills, as if the app began to bill them after the due time of that cycle. */
   late: Set<string>;
   /** How each order is changed, always in the same way. The stand-in cannot replace the lines of an edited order. */
   changedOrders: Map<string, "lines" | "quantities">;

@@ -7,6 +7,7 @@ export interface DeadObject {
   field: string;
   /** Its inbox item has one of these subjects. */
   subjects: string[];
+  /** Objects that depend on it. They may differ from the mirror. */
   unchecked: string[];
 }
 

@@ -49,7 +49,7 @@ export function allocate(amount: number, left: readonly number[]): number[] {
   let toGive = Math.min(amount, total);
   let weight = total;
   return left.map((part) => {
-    // The last line gets the rest of the amount. Only this share can have a fraction of a minor unit.
+    // The last line with something left gets the rest of the amount. Only this share can have a fraction of a minor unit.
     const share = weight === 0 ? 0 : weight === part ? toGive : Math.round((toGive * part) / weight);
     toGive = rounded(toGive - share);
     weight = rounded(weight - part);
