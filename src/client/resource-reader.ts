@@ -115,7 +115,7 @@ function textsOf(parameter: string, value: unknown): string | string[] {
   return value.map((one) => textOf(parameter, one));
 }
 
-/** @throws TypeError for undefined, because a list without the filter would contain all rows */
+/** @throws TypeError for undefined or an empty text: without its filter, the request would list all rows */
 function textOf(parameter: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
   throw new TypeError(`${parameter} must be a text that is not empty`);

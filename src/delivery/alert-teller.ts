@@ -43,7 +43,8 @@ const GIVEN_UP_AFTER_MS = 86_400_000;
 /**
  * Queues notices for due alerts, and sends queued notices. Only the leader does this, for all shops. Queued notices
  * survive a kill of the process. Each notice is claimed before it is sent, so two nodes never send the same notice.
- * After a successful request, a notice is sent again only if it cannot be removed, for example because of a kill.
+ * After a successful request, the notice is removed. If the removal fails, for example because of a kill, the notice
+ * is sent again.
  */
 export function createAlertTeller(dependencies: TellerDependencies): AlertTeller {
   const { alerts, membership, alertUrl, sendMail, linkOf, wakeSender, now, sleep, log } = dependencies;

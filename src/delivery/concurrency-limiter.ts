@@ -10,7 +10,7 @@ export type Ending = Pick<AttemptOutcome, "timedOut">;
 export interface ConcurrencyLimiter {
   /** How many slots are free. */
   readonly free: number;
-  /** Whether the last call of `share` reached `BEGIN_TOGETHER`. If so, other queues may be due: call `share` again. */
+  /** Whether the last call of `share` reached `BEGIN_TOGETHER`. If so, `share` may have skipped queues: repeat it. */
   readonly heldBack: boolean;
   /**
    * Divides the free slots among the queues with due deliveries. The slots stay free until `take`.
@@ -36,9 +36,9 @@ export interface ConcurrencyLimiter {
  */
 const BEGIN_TOGETHER = 32;
 /**
- * One slot in 16 is ensured for each of the paces untried, recovering and slow, even if quick endpoints could use all
- * slots. When quick endpoints get their first slots, the slots of untried endpoints stay free. When they get further
- * slots, the slots of recovering and slow endpoints stay free.
+ * Quick endpoints must not take all slots. So one slot in 16 is ensured for each of the paces untried, recovering and
+ * slow. The first slots of quick endpoints leave the ensured slots of untried endpoints free. The other slots of quick
+ * endpoints leave the ensured slots of recovering and slow endpoints free.
  */
 const ENSURED_PART = 16;
 

@@ -152,8 +152,8 @@ async function makeTurn(state: SenderState): Promise<void> {
     }
     failureLog.report();
     const isLate = settings.isShared && claimMs > LONGEST_CLAIM_MS;
-    // After a late claim, no new attempt begins. If a claimed delivery still has a running attempt, that attempt takes
-    // over the claim, because its result must have the new lease.
+    // After a late claim, no new attempt begins. But a claimed delivery can still have a running attempt. This attempt
+    // gets the new lease, because its result must have that lease.
     const launched = isLate ? claimed.filter(({ id }) => claims.has(id)) : claimed;
     for (const claim of launched) launch(state, claim);
     const count = claimed.length - launched.length;

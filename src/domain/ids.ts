@@ -2,8 +2,8 @@ import { CryptoHasher } from "bun";
 import { base32 } from "../lib/text.ts";
 
 /**
- * Derives an internal id from the shop's first domain and what identifies the object at the platform. So a rebuilt
- * mirror has the same ids (docs/api.md, "Ids"). The parts are joined by NUL, which no part can contain.
+ * Derives an internal id from the shop's first domain and the object's identity at the platform, such as a gid. So a
+ * rebuilt mirror has the same ids (docs/api.md, "Ids"). The parts are joined by NUL, which no part can contain.
  */
 function derive(prefix: string, ...identity: (string | number)[]): string {
   return prefix + base32(CryptoHasher.hash("sha256", identity.join("\0")));
@@ -23,8 +23,8 @@ export function orderId(domain: string, contractGid: string, source: string, cyc
 }
 
 /**
- * Returns the replacement for a sender's own id that holds personal data. Equal ids get equal replacements. An id that
- * is already a replacement is returned unchanged.
+ * Returns a hash that replaces an id. The sender chose the id, and the id can contain personal data. Equal ids get
+ * equal replacements. An id that is already a replacement is returned unchanged.
  */
 export function redactedId(id: string): string {
   return /^redacted_[a-z2-7]{24}$/.test(id) ? id : derive("redacted_", id);

@@ -23,7 +23,7 @@ export function parseRetryDays(text: string): RetryPlan {
 
 /**
  * Returns the next retry after a declined attempt. Only declined payments advance the plan. If stock was missing, the
- * previous wait is repeated. After the first attempt, the plan's first wait always follows.
+ * previous wait is repeated. Before the first declined payment, the plan's first wait is used.
  * @param declinedPayments how many payments of the order were declined so far; 0 if only stock was missing
  * @param at when the attempt was declined, epoch milliseconds
  */

@@ -24,8 +24,8 @@ export interface DescriptorReserve {
    */
   withSpare<T>(open: () => T, count?: number): T;
   /**
-   * Like `withSpare`, for one descriptor that another thread opens soon. If no other descriptor is free, this
-   * blocks the event loop until the thread has opened its descriptor, a few milliseconds at most.
+   * Like `withSpare`, for one descriptor that another thread opens soon. If no other descriptor is free, the event loop
+   * is blocked until the thread has opened its descriptor. This takes at most THREAD_WAIT_MS.
    */
   lendToThread<T>(open: () => T): T;
   /** Fills the reserve. Call this right after closing what `withSpare` opened, before a client takes the descriptor. */
@@ -66,7 +66,7 @@ export function createDescriptorReserve({
     }
   }
 
-  /** Checks how many descriptors are free. A new descriptor gets the lowest free number, so its number tells this. */
+  /** Checks how many descriptors are free. A new descriptor gets the lowest free number, so all lower ones are used. */
   function check(): void {
     refill();
     const descriptor = openNull();

@@ -8,8 +8,8 @@ export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
 /** Matches API keys (group 1: the fingerprint), signing secrets, intake secrets and the platform's access tokens. */
 const SECRETS = /(cad(?:_|%5f)pk(?:_|%5f)[0-9a-f]{8})\w+|(?:whsec|intake)(?:_|%5f)[\w+/=%]+|shp[a-z]{2}(?:_|%5f)\w+/gi;
 /**
- * Matches half of an API key's digits, or more: a person may have typed a key with a space in it. Does not match names
- * in a path, such as the id of a container's volume.
+ * Matches at least half of an API key's digits, because a person may have typed a space into the key. Does not match
+ * names in a path, such as the id of a container's volume.
  */
 const KEY_DIGITS = /(?<![0-9a-z/.])[0-9a-f]{24,48}(?![0-9a-z])/gi;
 const FINGERPRINTS_AND_ADDRESSES = /cad_pk_\w+|[^\s"<>@]+@[^\s"<>@]+/g;

@@ -69,7 +69,7 @@ interface Dependencies {
 
 /** Maximum time that a stop waits for renewals. If new tokens are not stored, they must be requested again. */
 const RENEWAL_TIMEOUT_MS = 5_000;
-/** Maximum number of retries. A request keeps its slot of the inbox during retries, and the inbox retries anyway. */
+/** Maximum number of retries. More retries would keep a slot of the inbox occupied, and the inbox retries anyway. */
 const WEBHOOK_MAX_RETRIES = 1;
 
 /** Creates all clients and services that access the platform, for `serve` and for commands. */

@@ -26,7 +26,7 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
 
   const attempts = record.attempts.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
   const beganAt = attempts[0]?.startedAt ?? record.expectedAt;
-  // Two processes can give the same new number to different cycles at the same time. The second record is refused.
+  // Two processes can number two cycles at the same time, and choose the same number. The second record is refused.
   if (record.isNew === true && before !== undefined && before.resource.billedAt !== beganAt)
     return {
       refused: { field: "cycleNumber", reason: `has the number of another order by now: ${record.cycleNumber}` },
@@ -38,7 +38,7 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
   const retryState = retryStateAfter(before, ended, record);
   const waiting = attempts.at(-1)?.outcome.kind === "waiting";
   const chargedOrder = charge?.outcome.order;
-  // If the platform no longer shows the charged order, its stored money stays.
+  // If the platform no longer shows the charged order, the mirror keeps the stored money.
   const stored = chargedOrder === undefined || chargedOrder.shopifyId === null ? moneyBefore(before) : undefined;
   const unpaid = { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
   const money = stored ?? chargedOrder ?? unpaid;
@@ -214,7 +214,7 @@ function openStatus(
 
 /**
  * Whether the retry plan is used up; null if unknown. The end of the contract does not use up the plan, because the
- * contract can become active again. If the order becomes uncollectible and its plan is unknown, returns false. So
+ * contract can become active again. If an order becomes uncollectible, an unknown plan counts as not used up. So
  * `openStatus` can continue the order when the contract is active again.
  */
 function plannedExhaustion(

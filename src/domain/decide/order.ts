@@ -96,8 +96,8 @@ function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged
 }
 
 /**
- * Returns the stored number of attempts, for a source that does not count attempts. A recovered order that is not
- * stored had at least one failed attempt.
+ * Returns the number of attempts before the record, for a source that does not count attempts. If no order is stored, a
+ * recovered order counts as one attempt, because at least one attempt failed.
  */
 function countedBefore(before: OrderRow | undefined, record: OrderRecord): number {
   return before?.attemptCount ?? (record.status === "RECOVERED" ? 1 : 0);

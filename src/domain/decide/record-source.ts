@@ -58,7 +58,7 @@ function withoutTexts({ type, id, source, customer, ...own }: RewardRecord): Rew
 function isRedactedSince(row: CustomerRow | undefined, { changeCount, changedAt }: RecordSource): boolean {
   const { redactedAt = null, redactedAfter = null } = row ?? {};
   if (redactedAt === null || redactedAfter === null) return false;
-  // Change counts are compared too, because clocks differ, and because a redaction can wait for a lock after it noted
-  // its time.
+  // Times alone are not enough: clocks differ, and a redaction can wait for a lock after it noted its time. So change
+  // counts are compared too.
   return redactedAfter >= changeCount || (changedAt !== null && changedAt <= redactedAt);
 }

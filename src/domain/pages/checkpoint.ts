@@ -20,7 +20,8 @@ export interface CheckpointScope {
 export interface FormerBranch {
   branch: string;
   /**
-   * Number of the branch's last change that the database has. Before a failover, the failed server may have had more.
+   * Number of the branch's last change that this database has. After a failover, later changes of the failed server can
+   * be missing.
    */
   changeCount: number;
 }

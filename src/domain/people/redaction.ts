@@ -63,9 +63,9 @@ export type Redaction = (stored: StoredText) => StoredText;
 
 /**
  * Returns the redaction of one person. A reward can have any fields, because its sender chooses them. The inbox has
- * whole payloads of the platform. So the redaction removes personal data by field names. It also removes values that
- * equal the person's known data, or the person's data in other fields of the same text. It changes queued webhooks too,
- * although retries should send the same bytes: the law is more important.
+ * whole payloads of the platform. So the redaction removes personal data by field names. It also removes the person's
+ * data from other fields. This data comes from the profile, the request and the fields of the same text. The redaction
+ * changes queued webhooks too, although retries should send the same bytes: the law is more important.
  * @param before the customer's profile before the redaction
  */
 export function redactionOf(

@@ -69,7 +69,7 @@ export function createTokenDoor(dependencies: Dependencies): TokenDoor {
     async keep(visitor) {
       const shop = await shops.byId(visitor.shop.id);
       if (shop === undefined) return undefined;
-      // Used forms and notices belong to a stored session. They are removed with the session.
+      // Stores the session, because used forms and notices belong to it. They are removed with the session.
       await sessions.put(visitor.key, shop.id, now(), now() + SESSION_LIFE_MS);
       return { ...visitor, shop };
     },

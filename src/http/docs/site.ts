@@ -85,7 +85,7 @@ function topicPathOf(topic: string): string {
 /**
  * Returns the address on this site for a link in a page. Pages link to each other by file name, such as
  * `api.md#errors`.
- * @returns undefined unless the target is a page, a heading or https: a link must not run a script
+ * @returns undefined unless the target is a page, a heading or an https address. Other links could run a script
  */
 export function linkTo(target: string): string | undefined {
   if (/^#[\w-]+$/.test(target) || /^https:\/\/[\w.-]+(\/|$)/.test(target)) return target;

@@ -9,7 +9,7 @@ import type { WrongKeyLog } from "./wrong-key-log.ts";
 /** Minimum time between two writes of a key's last use. Otherwise each read would cost a write. */
 const WRITE_INTERVAL_MS = 60_000;
 /**
- * A key's first use is written immediately, unless a write was attempted within this time. In that case, a job writes
+ * Usually, a key's first use is written at once. If the last attempt to write was less than this time ago, a job writes
  * the first use later.
  */
 const ATTEMPT_INTERVAL_MS = 1_000;

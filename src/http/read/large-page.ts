@@ -48,7 +48,7 @@ export function createLargePages({
     addTo(unsentByShop, shopId, bytes);
   }
 
-  /** Counts waiting bytes. @returns a function that ends the count, and may be called twice; 503 above the limits */
+  /** Counts waiting bytes. @returns 503 above a limit; otherwise a function that subtracts the bytes, at most once */
   function take(shopId: number, bytes: number): (() => void) | Response {
     if ((unsentByShop.get(shopId) ?? 0) + bytes > maxBytesOfShop) return tooMany(" of this shop");
     if (unsent + bytes > maxBytes) return tooMany("");

@@ -19,9 +19,9 @@ const SPELLINGS = new Map(KNOWN.map((name) => [plain(name), name]));
 const REPEATABLE = ["limit", "cursor", "status"];
 
 /**
- * Names of paging, sorting and filtering parameters in other APIs, normalised by `plain`. Each key is our parameter for
- * the same purpose; empty if we have no such parameter. We refuse these names. Otherwise a client that sends `page=N`
- * would get the first page again and again.
+ * Names of paging, sorting and filtering parameters in other APIs, normalised by `plain`. They are grouped by our
+ * parameter for the same purpose. The group "" has names for which we have no parameter. We refuse all these names.
+ * Otherwise a client that sends `page=N` would get the first page again and again.
  */
 const FOREIGN = namesByUse({
   limit:

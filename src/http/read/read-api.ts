@@ -147,9 +147,9 @@ function send(
   const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
   const keptBody = isSmall ? new Uint8Array(body) : undefined;
   const isKnown = hasTag(request, tag);
-  // A larger answer is cached only if the client already has this answer. Its body is not cached, so the cache can
-  // answer the next request only with 304. If every page were cached, garbage collections would take a tenth of the
-  // processor time.
+  // A larger answer is cached without its body, and only if the client already has the answer. The cache can then
+  // answer the next request with 304. If all other answers were cached too, garbage collections would take a tenth of
+  // the processor time.
   if (isSmall || isKnown)
     answers.keep(shopId, cacheKeyOf(request), {
       changeCount: snapshot.changeCount,

@@ -98,7 +98,8 @@ export function createListHandler(resource: Resource, dependencies: ListDependen
 }
 
 /**
- * Returns a function that refuses a checkpoint. It warns once for each shop if the database lost a reader's changes.
+ * Returns a function that refuses a checkpoint. If the database lost changes that a reader has, the function logs a
+ * warning, once for each shop.
  */
 function checkpointRefusals(resource: Resource, log: Log): (owner: KeyOwner, reason: CursorProblem) => SdsError {
   const logged = new Set<number>();

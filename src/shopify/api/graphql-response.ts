@@ -132,8 +132,8 @@ function reasonOf(errors: readonly GraphqlError[]): PlatformError["reason"] {
 }
 
 /**
- * Makes the error for missing points. If the response has enough data to compute the wait, `retryAfterMs` is 0. The
- * client then retries at once. The rate limiter delays the retry, and serves urgent requests first.
+ * Makes the error for missing points. If the rate limiter can compute the wait from the response, `retryAfterMs` is 0.
+ * The retry then waits in the rate limiter, which serves urgent requests first.
  */
 function throttledError(cost: QueryCost | undefined, status: number): PlatformError {
   const { maximumAvailable, currentlyAvailable, restoreRate } = cost?.throttleStatus ?? NO_STATUS;

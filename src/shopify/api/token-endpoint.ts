@@ -13,7 +13,7 @@ export interface TokenEndpoint {
   /**
    * Requests a token with the app's own private key. The token expires after an hour, and has no refresh token.
    * @param appKey from `readAppKey`
-   * @returns the tokens with the key
+   * @returns the tokens, which include `appKey`
    * @throws PlatformError
    */
   byAppKey(domain: string, appKey: string): Promise<Tokens>;

@@ -59,7 +59,7 @@ export interface CycleReading {
 }
 
 /**
- * Reads the first cycles that can have changed. The contract in the mirror is enough for this.
+ * Reads the first cycles that can have changed. Needs only the mirrored contract, not the platform's contract.
  * @throws PlatformError
  */
 export function readOpenCycles(

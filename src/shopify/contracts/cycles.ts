@@ -89,7 +89,8 @@ export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolea
 
 /**
  * Returns the number of a contract's last cycle; infinity for a contract without an end.
- * @param mirrored the orders so far, by cycle. Their last cycle is returned if an app has set an earlier end
+ * @param mirrored the orders so far, by cycle. If an app has set an end before the last of these cycles, that cycle is
+ *   returned
  */
 export function lastCycle(
   { billingPolicy: { maxCycles } }: Pick<ContractNode, "billingPolicy">,

@@ -80,7 +80,7 @@ async function readChangedCycles(source: CycleSource, reading: HistoryReading, f
   return (await Promise.all(changed.map(([index]) => readMore(source, reading, index, 1)))).flat();
 }
 
-/** Whether a changed order is neither in these cycles, nor in the mirror, nor the checkout. */
+/** Whether some changed order is not the checkout, and is neither in these cycles nor in the mirror. */
 function hasUnseenOrder(
   { changedOrders, mirrored }: HistoryReading,
   { originOrder }: ContractNode,

@@ -105,9 +105,9 @@ export function orderOf({ state }: AttemptNode): string[] {
 }
 
 /**
- * Adds to each line the quantity that was charged. For an edited order, this is the current quantity, unless nothing is
- * left of the order. For other orders, it is the ordered quantity: refunds reduce the current quantity, but not what
- * was charged.
+ * Adds to each line the quantity that was charged. If the order was edited and something is left of it, this is the
+ * current quantity. Otherwise, it is the ordered quantity: refunds reduce the current quantity, but not what was
+ * charged.
  */
 function chargedLines({ node: { edited }, lines }: ReadOrder): ChargedLine[] {
   const countsCurrent = edited === true && lines.some(({ currentQuantity }) => currentQuantity !== 0);

@@ -3,8 +3,8 @@ import type { InboxQueue } from "../../store/port/inbox.ts";
 import { MAX_FAILURES_IN_A_ROW } from "../api/batches.ts";
 
 /**
- * Maximum number of subjects that need the platform: for all shops together, and for one shop. Contracts of a shop that
- * are read at the same time share queries. This costs fewer points than reading them one by one.
+ * Maximum number of subjects at once that need the platform: for all shops together, and for one shop. Contracts of a
+ * shop that are read at the same time share queries. Shared queries cost fewer points.
  */
 const MAX_WITH_PLATFORM = 256;
 const MAX_WITH_PLATFORM_PER_SHOP = 32;

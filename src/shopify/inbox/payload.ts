@@ -48,7 +48,7 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
       return { subject: intent.contract, needsPlatform: true };
     case "read_order":
       return { subject: intent.order, needsPlatform: true };
-    // This subject is not the customer's gid, because webhooks about the gid do not need the platform.
+    // The customer's gid is the subject of webhooks that do not need the platform. So this subject must differ.
     case "read_customer":
       return { subject: `reading of ${intent.customer}`, needsPlatform: true };
     case "merge_customers":

@@ -152,8 +152,8 @@ function createReadAhead({ inbox, now }: Dependencies, isUnderWay: (shopId: numb
 }
 
 /**
- * Returns a function to call at each turn. At the first turn, and after the clock was set back, the function makes
- * items due now that are planned too far ahead.
+ * Returns a function to call at each turn. At the first turn, and after the clock was set back, the function looks for
+ * items that are planned too far ahead. It makes these items due now.
  */
 function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Promise<void> {
   let lastTurnAt = Number.POSITIVE_INFINITY;
@@ -212,7 +212,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
       await handle(shop, items);
       if (needsPlatform) capacity.noteSuccess(shopId);
     } catch (thrown) {
-      // A stop may have caused the error, or a node that takes over the shop. Then the attempt is not counted.
+      // The cause may be a stop, or another node that takes over the shop. Then the attempt is not counted.
       if (isStopping() || !membership.mayBegin(shopId)) return;
       if (isPlatformError(thrown, "outdated")) capacity.noteSuccess(shopId);
       else if (isPlatformError(thrown, "incomplete")) capacity.noteIncomplete(shopId);

@@ -28,7 +28,7 @@ interface MergedAppFile {
   extensions: string;
 }
 
-/** Maximum number of characters that a change tries. A file of 1,000 lines needs fewer, and takes seconds. */
+/** Maximum total length of the texts that `change` tries. A file of 1,000 lines needs less, and takes seconds. */
 const MAX_GUESSED_LENGTH = 20_000_000;
 
 type Report = Pick<MergedAppFile, "added" | "notes">;

@@ -76,8 +76,8 @@ api_version = ${quoted(API_VERSION)}
 `;
 
 /**
- * Returns the subscriptions that an app with these scopes needs. Their address is absolute: the platform's tool would
- * append a relative address to the application's URL, which ends in `/app`.
+ * Returns the webhook subscriptions that an app with these scopes needs. Each has an absolute address, because the
+ * platform's tool would append a relative address to the application's URL, which ends in `/app`.
  */
 export function webhookSubscriptions(address: string, scopes: readonly string[]): WebhookSubscription[] {
   const uri = `${address}/platform/webhooks`;

@@ -84,7 +84,7 @@ async function completeOperation(services: BulkServices, active: ActiveRun, name
   return part.operation;
 }
 
-/** Whether to read pages instead after this error. If the platform is down, reading pages fails too. */
+/** Whether to read pages instead after this error. An outage needs no other handling: reading pages then fails too. */
 function isBulkFailure(thrown: unknown): thrown is BulkFailure | PlatformError {
   return thrown instanceof BulkFailure || thrown instanceof PlatformError;
 }

@@ -46,8 +46,8 @@ export function createFirstLoader(dependencies: Dependencies): ShopRuns {
       const shop = (await shops.byId(id)) ?? connected;
       const connection = await connections.find(id);
       const connectedAt = (connection?.connectedAt ?? 0) - CLOCK_SLACK_MS;
-      // A shop that was reconciled before is loaded again after an uninstallation. Events since its last reconciliation
-      // may be missing.
+      // If the shop was reconciled before, this is its load after an uninstallation. Events since the last
+      // reconciliation may be missing.
       const reconciled = (await syncs.lastComplete(id, "changes"))?.startedAt ?? Number.POSITIVE_INFINITY;
       const liveSince = Math.min(Math.max(connectedAt, now() - MAX_LIVE_MS), reconciled);
       const counts = await loadExclusively(dependencies, shop, { events: false, liveSince });

@@ -107,7 +107,7 @@ interface RowPosition {
  */
 function createChain<T extends object>({ filterFrom }: ListOperation<T>, readBefore: number) {
   let rowCount = readBefore;
-  /** The filter for the last row and all later rows, and the ids of the rows that this filter repeats. */
+  /** The filter for the last row and all later rows, and the ids of the rows so far that this filter matches. */
   let last: { filter: string | null; ids: Set<unknown> } = { filter: null, ids: new Set() };
   let known: ReadonlySet<unknown> = new Set();
   return {
@@ -151,7 +151,7 @@ function createPageRequest<T extends object>(
   shop: ShopAddress,
   operation: ListOperation<T>,
 ): (position: RowPosition) => Promise<PageAnswer<T>> {
-  /** A bad row is among this many next rows; 0 if no bad row is known. */
+  /** Number of next rows that contain a bad row; 0 if no bad row is known. */
   let suspectCount = 0;
   let unreadInARow = 0;
 

@@ -195,9 +195,9 @@ const STATES_WITHOUT_ORDER: readonly ContractAttempt["state"]["__typename"][] = 
 ];
 
 /**
- * Returns a hint for each contract. The hint's time is the latest end of the contract's attempts, because an attempt
- * can end before an earlier attempt ends. The hint's evidence has only attempts since the last charge. Once the mirror
- * has the order of a charge, readings may no longer show earlier attempts.
+ * Returns a hint for each contract. The hint's time is the latest end of all attempts of the contract, because attempts
+ * need not end in the order in which they began. The evidence has only attempts since the last charge: once the mirror
+ * has that charge's order, readings may no longer show the attempts before it.
  */
 function hintsOf(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
   const changes = new Map<string, ChangeHint>();

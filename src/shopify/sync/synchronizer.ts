@@ -10,8 +10,8 @@ import { reconcile } from "./reconcile.ts";
 /** Loads all data of a shop, or reconciles the data that changed. */
 export interface Synchronizer {
   /**
-   * Loads all data. If `events` is false, only contracts that changed since `liveSince`, or that have a webhook in the
-   * inbox, get events.
+   * Loads all data. If `events` is false, events are queued only for contracts that changed since `liveSince`, or that
+   * have a webhook in the inbox.
    * @throws PlatformError; then the next run continues
    */
   load(shop: Shop, options: LoadOptions, onProgress?: OnProgress): Promise<SyncCounts>;

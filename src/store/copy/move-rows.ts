@@ -55,8 +55,8 @@ async function copyTable(
     const rows = isCut ? await source.moves.read(source.shop, name, { ...part, after, upTo }) : batch.rows;
     if (JSON.stringify(rows) !== JSON.stringify(stored.rows)) {
       const kept = new Set(rows.map((row) => keyOf(moved, row)));
-      // Remove the parts of removed rows before these rows. Otherwise, after an interruption, no owner would lead to
-      // the parts.
+      // The parts of removed rows are removed before the rows themselves. Otherwise, after an interruption, no row
+      // would lead to the parts.
       written += await copyParts(stored.rows.filter((row) => !kept.has(keyOf(moved, row))));
       written += await writeDifferences(target, moved, rows, stored.rows);
     }

@@ -129,7 +129,7 @@ async function stopAndActivate(request: MoveRequest, departure: Departure, arriv
   await goOn(request, move, stop, overtaken());
 }
 
-/** If the target already serves the shop, returns. Otherwise the source serves it again, and this throws SdsError. */
+/** Returns if the target already serves the shop. Otherwise, lets the source serve the shop again, and throws. */
 async function goOn({ source, target }: MoveRequest, move: string, stop: string, cause: unknown): Promise<void> {
   const reason = messageOf(cause);
   try {

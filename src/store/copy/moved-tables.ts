@@ -54,8 +54,8 @@ export interface MovedTable {
   /** Values of the column `kind`. Rows of different kinds are read separately. */
   kinds: readonly string[] | undefined;
   /**
-   * Returns the table that a column refers to; undefined if the column keeps its values. The column's values are
-   * replaced by that table's new row numbers.
+   * Returns the table whose row numbers a column contains. The move replaces them by that table's new numbers. Returns
+   * undefined if the column's values stay as they are.
    */
   numbersOf: (column: string) => string | undefined;
   isLeftEmpty: (column: string) => boolean;

@@ -26,8 +26,8 @@ export interface ShopCheckup {
   expired(now: number): Promise<FaultyShops>;
   grantedScopes(): Promise<GrantedScopes[]>;
   /**
-   * Shops that the platform accepts, that were connected at `until` or earlier, and whose mirrors are complete only up
-   * to `until` or earlier.
+   * Shops that the platform accepts, that were connected at `until` or before, and whose mirrors were not complete at
+   * any time after `until`.
    */
   unreconciled(until: number, now: number): Promise<FaultyShops>;
   /** Shops with an unfinished move to or from this database. The reason is `arriving`, `leaving` or `stopped`. */

@@ -197,7 +197,8 @@ async function write(
       removeFromInbox(tx, id, change.inboxNumbers),
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
       insertDataRequests(tx, id, change.dataRequests),
-      // Must come before `writeTexts`. Only `removeAnswers` locks the deliveries in a fixed order.
+      // Must come before `writeTexts`, which locks deliveries in any order. `removeAnswers` locks the same deliveries
+      // in a fixed order first.
       removeAnswers(tx, id, change.redactedDeliveries),
       writeTexts(tx, id, change.texts),
     ]),

@@ -38,7 +38,7 @@ export async function checkServer(
   try {
     return { isPooled: await sessionsAreShared(options, now) };
   } catch (thrown) {
-    // A pooler that refuses the settings causes other errors than these. After such an error, the check runs again
+    // These errors do not come from a pooler that refuses the settings. After any other error, the check runs again
     // without settings.
     if (sqlState(thrown) === "" || isUnreachable(thrown) || isRefused(thrown)) throw thrown;
   }

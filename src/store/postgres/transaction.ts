@@ -124,7 +124,7 @@ function reasonOf(thrown: unknown, failures: readonly unknown[]): unknown {
 
 /**
  * Collects the statements that `write` gives. Accepts only values that the driver sends. If the driver refused a value,
- * the server would commit the other statements without the refused one.
+ * the driver would not send the value's statement. The server would still commit the other statements.
  * @throws Error for a value of another type than `Parameter` allows
  */
 async function statementsOf(write: (last: Writes) => Promise<void>): Promise<Statement[]> {

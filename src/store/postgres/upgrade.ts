@@ -44,7 +44,7 @@ export async function migrate(db: Database, name: string, options: MigrateOption
  * Upgrades the database, unless another program is upgrading it. Never waits for the lock. A waiting statement holds a
  * snapshot, and the other program's CREATE INDEX CONCURRENTLY would wait for the snapshot. The lock ends with its
  * transaction, even after a kill and behind a pooler.
- * @returns whether this program had the lock, so that the database is upgraded now
+ * @returns whether this program had the lock. If it had the lock, the database is upgraded now.
  */
 async function upgradeIfFirst(db: Database, name: string, options: MigrateOptions): Promise<boolean> {
   const { migrations = MIGRATIONS } = options;

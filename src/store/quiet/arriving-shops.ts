@@ -15,7 +15,10 @@ import { forgetDeparture, hide, insertShop, intakePurpose } from "./shops.ts";
  * for a day with 1,000 rows a second.
  */
 const NUMBERS_DURING_MOVE = 100_000_000;
-/** Highest number that a shop may reserve. JavaScript counts exactly up to 2^53. The rest is for rows added later. */
+/**
+ * Highest number that a shop may reserve. JavaScript counts exactly up to 2^53. The numbers between these two limits
+ * are for rows added later.
+ */
 const MAX_NUMBER = 2 ** 52;
 /** Maximum number of row numbers per table that other connections may take while `reserveNumbers` runs. */
 export const NUMBERS_MEANWHILE = 1_000_000;
@@ -62,9 +65,9 @@ export function arrivals(db: QuietDatabase, vault: Vault): Arrivals {
 }
 
 /**
- * Finds the arrival of a shop that was activated. The row in `shop_moves` outlives the shop. Otherwise a repeated
- * command, whose first run was killed after the activation, could bring back a shop that has moved on or was removed.
- * Arrivals of an earlier version are only in the table of origins.
+ * Finds the arrival of a shop that was activated. A command may be killed after the activation, and run again. Then the
+ * shop may have moved on, or may have been removed. The row in `shop_moves` outlives the shop, so the second run does
+ * not bring the shop back. Arrivals of an earlier version are only in the table of origins.
  */
 const arrivalOf = (move: string) =>
   sql`SELECT 1 AS one FROM shop_moves WHERE move = ${move} AND state = 'moved' AND target IS NULL
@@ -109,9 +112,9 @@ export function splitEpochs(bytes: Uint8Array): Uint8Array[] {
 }
 
 /**
- * Begins a new branch of the shop's changes. The source may have lost changes in a failover, so this database must go
- * on refusing a checkpoint beyond the changes that arrived. A standby has the old branch until it has received all
- * rows. Until then no page is read from the standby.
+ * Begins a new branch of the shop's changes. The source may have lost changes in a failover. So this database must keep
+ * refusing checkpoints beyond the changes that arrived. A standby has the old branch until it has received all rows.
+ * Until then no page is read from the standby.
  */
 function* beginBranch(db: QuietDatabase, shopId: number): TransactionWork<void> {
   const counters = either(db, { sqlite: sql`shops`, postgres: sql`shop_changes` });
@@ -154,8 +157,8 @@ function* arrive(
   const text = (column: string) => String(valueIn(movedTableOf("shops"), row, column) ?? "");
   const domain = text("domain");
   const firstDomain = text("first_domain") || domain;
-  // An arrival reserves many row numbers. After that, new rows of a leaving shop would get numbers above the range that
-  // the other database reserved for them.
+  // No shop may arrive while another shop leaves this database. The arrival reserves many row numbers. After that, new
+  // rows of the leaving shop would get numbers above the range that its target database reserved.
   const leaving = yield* tx.get<{ domain: string }>(sql`SELECT domain FROM shop_moves WHERE state = 'leaving' LIMIT 1`);
   if (leaving !== undefined)
     throw new SdsError(

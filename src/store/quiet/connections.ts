@@ -22,7 +22,10 @@ type SealTokens = (shopId: number, tokens: Tokens) => Promise<Uint8Array>;
 /** Minimum time between two log lines about the same warning. */
 const LOGGED_EVERY_MS = 86_400_000;
 
-/** Maximum difference between our clock, by which mirrored contracts are cancelled, and the platform's clock. */
+/**
+ * Maximum difference between our clock and the platform's clock. Our clock decides when mirrored contracts are
+ * cancelled.
+ */
 const CLOCK_DIFFERENCE_MS = 3_600_000;
 
 /** Returns the purpose for which `Vault` seals a shop's tokens. */
@@ -98,8 +101,8 @@ interface SealedConnection {
 }
 
 /**
- * Stores a connection. After an uninstallation, the previous connection's `events_since` is kept. If the mirror may
- * have marked contracts as ended, the shop is loaded again, because the contracts may still be active on the platform.
+ * Stores a connection. After an uninstallation, the previous connection's `events_since` is kept. The shop is loaded
+ * again if the mirror may have marked contracts as ended. These contracts may still be active on the platform.
  */
 function* storeConnection(connection: SealedConnection): TransactionWork<void> {
   const { shopId, kind, sealed, expiresAt, scopes, connectedAt } = connection;

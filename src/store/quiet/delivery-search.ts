@@ -48,7 +48,7 @@ interface LogRange {
   kind: DeliveryKind;
   index: "deliveries_of_shop" | "deliveries_dead" | "deliveries_due" | "deliveries_of_subject";
   condition: SQL;
-  /** Further condition on the deliveries that the index finds. A scan with a filter needs a limit. */
+  /** Further condition on the deliveries that the index finds. With a filter, at most `SCANNED` deliveries are read. */
   filter: SQL | undefined;
 }
 

@@ -27,9 +27,9 @@ interface PersonText {
 }
 
 /**
- * Makes the store. Exports are rare, so an export reads all deliveries, and in PostgreSQL all rows of the shop. In
- * SQLite an export blocks the program, so it finds the rows through the customer's lists. Other work runs between two
- * exports.
+ * Makes the store. Exports are rare, so an export reads all deliveries. In PostgreSQL it also reads all rows of the
+ * shop. In SQLite an export blocks the program, so it finds the rows through the customer's lists. Other work runs
+ * between two exports.
  */
 export function personStore(db: QuietDatabase): PersonStore {
   const mutex = createKeyedMutex();

@@ -198,8 +198,8 @@ export function* addShop(
 }
 
 /**
- * Adds a shop and its counters. Unlike `addShop`, does not forget that the shop moved to another database. @returns as
- * `addShop`
+ * Adds a shop and its counters like `addShop`, but without `forgetDeparture`.
+ * @returns undefined if the domain exists, even for a shop that is being removed
  */
 export function* insertShop(
   db: QuietDatabase,

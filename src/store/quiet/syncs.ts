@@ -12,8 +12,8 @@ interface LastSync {
 }
 
 /**
- * Maximum duration of a claim. A claim that ends later than this from now was made before the clock was set back, and
- * is ignored.
+ * Maximum duration of a claim. If a claim ends further in the future than this, it was made before the clock was set
+ * back. Such a claim is ignored.
  */
 const LONGEST_CLAIM_MS = 60_000;
 

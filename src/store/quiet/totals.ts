@@ -88,7 +88,7 @@ async function readConnections(db: QuietDatabase, now: number): Promise<Pick<Tot
   return totals;
 }
 
-/** Divides the connections into ranges. PostgreSQL has one range, because the joins of each range read whole tables. */
+/** Divides the connections into ranges. PostgreSQL gets one range: its joins would read whole tables for each range. */
 async function* rangesOfShops(db: QuietDatabase): AsyncGenerator<SQL> {
   if (db.engine === "postgres") return yield sql``;
   const last = (await db.get<{ id: number | null }>(sql`SELECT max(shop_id) AS id FROM connections`))?.id ?? 0;

@@ -24,7 +24,10 @@ export function shareDataFolder(folder: string, waitMs: number): DataLock {
   throw new SdsError("failed", `a restore or a copy has ${folder} for itself now: try again when it has ended`);
 }
 
-/** Takes the shared lock of `serve`. @returns undefined if another `serve` holds it for longer than the wait */
+/**
+ * Takes the lock of `serve`. The lock admits processes that only share the folder, but no second `serve`.
+ * @returns undefined if another `serve` still holds the lock after the wait
+ */
 export function shareAsServe(folder: string, waitMs: number): DataLock | undefined {
   const lock = lockWith(folder, waitMs, "BEGIN IMMEDIATE");
   // Throws if a restore or a copy holds the exclusive lock. Another `serve` holds a shared lock, so it causes no error.

@@ -41,7 +41,10 @@ export function withStoreErrorsInParts<T extends Record<string, object>>(parts: 
 
 type StoreMethod = (...args: unknown[]) => Awaitable<unknown>;
 
-/** Wraps a method. A success gives the method's result. A failure gives a promise, because the retry comes later. */
+/**
+ * Wraps a method. If the method succeeds, the wrapper returns its result. If the method fails, the wrapper returns a
+ * promise, because the retry comes later.
+ */
 function translated(method: StoreMethod, { lockWait, truncateLog, folder }: Remedies): StoreMethod {
   async function repeat(thrown: unknown, args: unknown[]): Promise<unknown> {
     try {

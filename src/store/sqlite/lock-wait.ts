@@ -10,9 +10,9 @@ export interface LockWait {
    * Repeats an operation until the lock is free.
    * @param operation an operation that failed with `busy`. It can be repeated, because a failed transaction changes
    *   nothing.
-   * @param busy the operation's error
-   * @throws the operation's error; `busy` if the lock is held for too long. After that, calls throw `busy` at once
-   *   until the lock is free.
+   * @param busy the error with which the operation failed
+   * @throws any other error of a repetition; the last busy error if the lock is held for too long. After that, calls
+   *   throw their busy errors at once until the lock is free.
    */
   repeat<T>(operation: () => Promise<T>, busy: unknown): Promise<T>;
 }

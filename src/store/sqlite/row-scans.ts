@@ -128,8 +128,8 @@ export function withFields(fields: string): string {
  * Makes a scan.
  * @param rows the rows to scan: SQL after SELECT, without a limit
  * @param positions like `rows`, but without the JSON
- * @param shown SQL of the JSON to return for a matching row. The filter searches only the stored JSON, because a custom
- *   field may have the name of a filter.
+ * @param shown SQL of the JSON to return for a matching row. The filter searches the stored JSON, not this JSON. This
+ *   JSON may also have custom fields, and a custom field may be named like a field that can be filtered.
  */
 function scanOf(
   db: Database,

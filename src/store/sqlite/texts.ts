@@ -77,7 +77,7 @@ export function mentioningTexts(db: Database) {
       return [...texts.values()];
     },
 
-    /** Replaces a text, and a reward's key, in the caller's transaction. */
+    /** Replaces a text in the caller's transaction. If the text belongs to a reward, replaces the reward's key too. */
     write(shopId: number, { before, after }: TextChange): void {
       statements[before.place].write.run(after.text, after.key, shopId, before.key);
     },

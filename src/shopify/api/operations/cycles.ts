@@ -50,7 +50,7 @@ export interface CycleAddress {
   index: number;
 }
 
-/** Returns an operation that looks up many cycles by the aliases `c0`, `c1` and so on, with its variables. */
+/** Returns an operation that looks up many cycles, and its variables. The data names the cycles `c0`, `c1` etc. */
 export function cycleLookup(addresses: readonly CycleAddress[]): {
   operation: Operation<Record<string, string | number>, Record<string, CycleState | null>>;
   variables: Record<string, string | number>;

@@ -63,7 +63,7 @@ const FILTERS: Record<string, (node: { id?: string; createdAt?: string; updatedA
 
 /**
  * Makes a list query.
- * @param contractField the nodes' field with a contract, if `gidOf` returns the contract's gid instead of the node's
+ * @param contractField the field with the contract of a node. If given, `gidOf` returns the contract's gid
  */
 export function listOperation<Node extends object>(
   name: string,
