@@ -12,7 +12,7 @@ const NEWEST_DELIVERIES = 250;
 /**
  * What became of an event or of a changed row: a delivery's status, why there is no delivery (`UnsentReason`), or:
  * - `no_topic`: the row changed, and no topic tells of this change;
- * - `pruned`: the entries of the last change and of earlier changes were removed with old deliveries;
+ * - `pruned`: all entries about the row are too old, and were removed together with old deliveries;
  * - `redacted`: the customer's personal data was removed;
  * - `nothing_changed`: this was the last change. Later records, if any, were older or changed nothing.
  */

@@ -48,8 +48,7 @@ export async function findRows(pages: PageStore, shop: MirroredShop, typed: stri
 
 /**
  * Finds the rows that match the user's input (`findRows`), and returns the subjects of deliveries about these rows.
- * The gid or number of a contract is a subject, even if the contract has no row, because test events name such
- * contracts.
+ * A contract's gid or number needs no row to be a subject. Test events name contracts that have no row.
  * @returns an empty list if the input matches nothing
  */
 export async function findSubjects(pages: PageStore, shop: MirroredShop, typed: string): Promise<SubjectSearch[]> {
@@ -66,7 +65,8 @@ export async function subjectsOf(
   rows: readonly FoundRow[],
 ): Promise<SubjectSearch[]> {
   const found = (await Promise.all(rows.map((row) => subjectsOfRow(pages, shopId, row)))).flat();
-  // A number can match a customer, a contract and an order. If they have the same subject, the subject is listed once.
+  // A number can match a customer, a contract and an order, which can have the same subject. A search for a whole
+  // subject includes all its orders. So it replaces a search for one order of the subject.
   const whole = new Map(found.filter(({ order }) => order === undefined).map((each) => [each.subject, each]));
   return [...whole.values(), ...found.filter(({ subject, order }) => order !== undefined && !whole.has(subject))];
 }

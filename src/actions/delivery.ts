@@ -9,7 +9,7 @@ type DeliveryStores = Pick<Store, "deliveries" | "webhooks">;
 
 interface SignedDelivery {
   delivery: Awaited<ReturnType<Store["deliveries"]["show"]>>;
-  /** The `X-Service-Signature` of all attempts since a redaction last changed the body; null for a trigger. */
+  /** The `X-Service-Signature` of the stored body; null for a trigger. A redaction can change body and signature. */
   signature: string | null;
 }
 

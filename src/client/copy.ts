@@ -121,8 +121,8 @@ async function bringUpToDate<Row>(
   }
 
   if (state === undefined || state.cursor !== null) {
-    // Checks the checkpoint before the cursor is used. Only the refusal of a checkpoint shows whether the database was
-    // restored or the shop is the wrong one.
+    // Checks the checkpoint before the cursor is used. The reason of a refused checkpoint can be `restored` or
+    // `other_shop`. A refused cursor of a list has neither of these reasons.
     if (state !== undefined) await requireCheckpoint(reader, state.checkpoint, options);
     const query = state?.cursor == null ? options : { ...options, cursor: state.cursor };
     // Rows can change while they are read. So the state keeps the first page's checkpoint, which is older than all

@@ -141,7 +141,7 @@ function isRow(value: unknown): boolean {
   return typeof value === "object" && value !== null && isFilled((value as { id?: unknown }).id);
 }
 
-/** Returns the error for a server that repeats a page, but promises more rows. Otherwise a read would never end. */
+/** Error for a server that repeats a page and promises more rows. Without this error, a read would never end. */
 function stoppedShort(): ApiError {
   return notOfSds("The server says that more rows follow, and gives the same page again.", new Headers());
 }

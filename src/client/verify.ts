@@ -36,7 +36,7 @@ export type Verified =
   | { refused: VerifyRefusal; event?: undefined };
 
 /**
- * Checks whether a delivery is genuine, and reads its event. Answer 401 if it is refused. A delivery can arrive
+ * Checks whether a delivery is genuine, and reads its event. Answer a refused delivery with 401. A delivery can arrive
  * twice, so store the `id` of each processed event.
  * @param secret the secret that `sds webhook secret` prints. During an overlap, pass all secrets
  * @param body the raw body, before anything parses it

@@ -44,7 +44,7 @@ export function timeLimit(limitMs: number, signal: AbortSignal | undefined): { s
   };
 }
 
-/** Checks an option. @throws TypeError for zero, and for a time that a timer cannot have */
+/** Checks a time option. @throws TypeError unless the time is above zero and at most LONGEST_TIMER_MS */
 export function requireTime(name: string, ms: number): void {
   if (ms > 0 && ms <= LONGEST_TIMER_MS) return;
   throw new TypeError(`${name} must be a number above zero and up to ${LONGEST_TIMER_MS}, in milliseconds`);

@@ -8,8 +8,8 @@ import { refusals } from "./refusals.ts";
  */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /**
- * A body with a Content-Length up to this size is read in one call, because a stream would take 15 µs more. Its bytes
- * are counted before they arrive.
+ * A body with a Content-Length up to this size is read in one call, because a stream would take 15 µs more. The
+ * bytes of such a body are counted before they arrive.
  */
 const SMALL_BYTES = 16 * 1024;
 /** Share of the total that bodies may use while they arrive in pieces. The rest is reserved for small bodies. */
@@ -47,8 +47,8 @@ export interface BodyReader {
   /**
    * Reads a body. Counts the bytes as they arrive. If the body is small, counts the announced bytes at once. If all
    * bodies together exceed the limit, gives up the body that has stalled longest. If no body is stalled, gives up a
-   * body of the sender with the most bytes. Refuses the body of this call instead if that body has made no progress.
-   * Also refuses it if its own sender has the most bytes.
+   * body of the sender with the most bytes. In two cases, refuses the body of this call instead: the body of this call
+   * has made no progress, or its sender has the most bytes.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up or refused
    */
   read(request: Request, options: BodyReadOptions): Promise<Body>;

@@ -15,8 +15,8 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /** Tells who sent a request, and whether the request came by https. Trusts only the headers of trusted proxies. */
 export interface Clients {
   /**
-   * Returns the network under which limits count the client of a request. For IPv4, it is the single address. For IPv6,
-   * it is the whole /64, because one host can use every address in the /64.
+   * Returns the client's network. Limits treat a network as one client. For IPv4, the network is the single address.
+   * For IPv6, the network is the whole /64, because one host can use every address in the /64.
    * @param peer the address at the other end of the socket; undefined for a request that this process makes itself
    * @returns an empty text if no address is known
    */

@@ -10,7 +10,7 @@ import { INTAKE_LIMIT, MAX_INTAKE_RECORDS } from "./refusals.ts";
 export const FORWARDED = "x-sds-forwarded";
 /**
  * A shop is busy above this number of posts a second. Below this number, the commits of several nodes seldom wait for
- * each other, so passing posts on would cost more than it saves.
+ * each other. Then forwarding posts would cost more than it saves.
  */
 const BUSY_PER_SECOND = 50;
 /** Maximum number of shops whose posts are counted. */
@@ -18,7 +18,10 @@ const MAX_COUNTED = 10_000;
 /** Timeout of a post to another node. After a timeout or a network error, that node gets no records for `PAUSE_MS`. */
 const TIMEOUT_MS = 500;
 const PAUSE_MS = 5_000;
-/** How long a post waits for a running request of its shop, unless four requests run. Waiting posts share a request. */
+/**
+ * How long a shop's next request to another node waits for the running request. The wait is longer while four requests
+ * of the shop run. Posts that wait share a request.
+ */
 const SHARED_AFTER_MS = 1;
 
 /** A post whose signature is right. */
@@ -112,7 +115,7 @@ function countBusy(clock: () => number): (shopId: number) => boolean {
   };
 }
 
-/** Returns a function that gets a shop's group. A group sends posts that arrive at nearly the same time as one post. */
+/** Returns a function that gets a shop's group. A group joins posts that arrive together, and sends one post. */
 function createGroups(send: (posts: readonly ForwardedPost[]) => Promise<boolean>) {
   const createGroup = () =>
     createGroupCommit<ForwardedPost, boolean>({

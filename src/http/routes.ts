@@ -10,7 +10,7 @@ export interface RouteContext {
    * the path has neither `:id` nor `:row`.
    */
   id: string;
-  /** Returns the network under which limits count the client. Works behind trusted proxies too. */
+  /** Returns the client's network. Limits treat a network as one client. Works behind trusted proxies too. */
   client: () => string;
   /** Whether the client's connection is https. Works behind trusted proxies too. */
   isSecure: () => boolean;

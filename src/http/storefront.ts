@@ -51,8 +51,8 @@ class Stylesheets {
   private readonly documents = new Map<string, Document>();
   /**
    * Stylesheets that are being made. The key is shop and hash. Requests during this time wait for the same stylesheet.
-   * Two shops with the same hash have separate entries. Otherwise, if one shop saved a new source before the read, the
-   * other shop would get that source.
+   * Two shops with the same hash share no entry. One of them can save a new source before the read, and the other shop
+   * must not get that source.
    */
   private readonly making = new Map<string, Promise<Document>>();
   /**

@@ -150,7 +150,7 @@ export class PlatformShop {
     });
   }
 
-  /** Returns the numbers of the cycles of a contract that are billed between two times. */
+  /** Returns the first and the last number of a contract's cycles that are billed between two times. */
   cycleRange(gid: string, start: number, end: number): [from: number, to: number] {
     const startedAt = Date.parse(this.contracts.get(gid)?.record.startedAt ?? "");
     return [

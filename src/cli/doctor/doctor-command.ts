@@ -25,8 +25,6 @@ const CHECK_MS = 10_000;
 /** How long the database may take to open. */
 const OPEN_MS = 6_000;
 
-/** The hidden command that searches for damage. It runs in a process of its own, which can be killed at a timeout. */
-
 interface Result {
   check: string;
   ok: boolean;

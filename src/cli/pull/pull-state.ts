@@ -54,8 +54,8 @@ export interface StateFile {
 const LARGEST_BYTES = 64 * 1024;
 
 /**
- * How many sequence numbers one write of the file reserves. Each run begins at the time in microseconds, or after the
- * last reserved number. So 100,000 reserved numbers are at most a tenth of a second ahead of the clock.
+ * How many sequence numbers one write of the file reserves. A run begins at the time in microseconds, or after the last
+ * reserved number if that number is larger. On this scale, 100,000 numbers are a tenth of a second.
  */
 const RESERVED_NUMBERS = 100_000;
 

@@ -16,8 +16,8 @@ export interface ContractRead {
   /** null for a contract in the shop's currency; undefined keeps the stored currency. */
   currency?: ContractCurrency | null;
   /**
-   * The platform's cycles of the renewals, as runs of consecutive numbers. Empty if each renewal has the number of its
-   * cycle. undefined keeps the stored runs.
+   * The runs that map the renewals to the platform's cycles. Empty if each renewal has the same number as its cycle.
+   * undefined keeps the stored runs.
    */
   renewals?: readonly RenewalRun[];
   /**

@@ -33,7 +33,7 @@ type Progress = Omit<SyncProgress, "done"> & Pick<LoadProgress, "done">;
 /** The stages of a load, in their order. */
 const LOAD_STAGES: SyncRun["stage"][] = ["customers", "orders", "subscriptions"];
 const MINUTE_MS = 60_000;
-/** Minimum finished part of a stage at which the estimate is shown. Before that, the estimate is too rough. */
+/** The estimated total is shown once this part of a stage is finished. Earlier, the estimate is too rough. */
 const MIN_DONE = 0.02;
 
 /** Says how far a load is: "1,240 of about 5,000 subscriptions, 2 minutes left". */

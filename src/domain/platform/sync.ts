@@ -24,7 +24,7 @@ export interface BulkPart {
   count: number;
   /** How many customers or orders the shop had when the load began. */
   total: number;
-  /** Number of the stage to which the orders are written; null before the stage exists. */
+  /** Number of the stage in `OrderStageStore` that gets the orders; null before that stage exists. */
   stage: number | null;
 }
 

@@ -27,7 +27,7 @@ const MAX_TEXT_CHARACTERS = MAX_RECORD_BYTES + 32 * 1024;
 /** Maximum size in bytes of a line item: a title with six bytes per character, two gids and two numbers. */
 const MAX_LINE_ITEM_BYTES = 6 * 1024 + 256;
 
-/** The longest values of fields that are in a row and can be missing in its record. */
+/** A row has ids and dates that its record can lack. These are their longest values. */
 const ID = `sub_${"a".repeat(24)}`;
 const DATE = "2026-01-31T09:30:00.000Z";
 

@@ -107,8 +107,8 @@ function beginSelector(
     return { text: `${write(names)}${WIDGET}${write(others)}`, mayBeWidget: true, isWhole: true };
   }
   const [type, ...others] = nodes;
-  // Before a sibling combinator, `*` is an element in the widget, because a style may not select siblings of the
-  // widget.
+  // `* + a` must not select a sibling of the widget. So before a sibling combinator, `*` stands only for elements in
+  // the widget.
   if (isUniversal(type) && second?.combinator !== "+" && second?.combinator !== "~")
     return { text: `${ANYTHING}${write(others)}`, mayBeWidget: true, isWhole: true };
   return { text: WIDGET, mayBeWidget: true, isWhole: false };
@@ -222,7 +222,7 @@ function selectorOf(tree: CssNode, start: number): Selector {
   return tree;
 }
 
-/** @param start the result if css-tree noted no offset, as for the combinator that it makes from a space */
+/** @param start the result if css-tree noted no offset. A combinator that css-tree makes from a space has no offset */
 export function offsetOf(tree: CssNode | undefined, start: number): number {
   return tree?.loc?.start.offset ?? start;
 }

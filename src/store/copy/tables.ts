@@ -7,7 +7,7 @@ interface EnginePlace {
   partOf?: string;
   /** Columns that this engine computes, with the SQL that reads them. The copy never writes such columns. */
   computed?: Readonly<Record<string, string>>;
-  /** SQL that reads columns. A target writes the values unchanged. */
+  /** Columns that this engine reads with the given SQL. A target writes the values unchanged. */
   read?: Readonly<Record<string, string>>;
   /** Columns that only this engine has, with the SQL of their values. A target writes these values. */
   filled?: Readonly<Record<string, string>>;

@@ -14,13 +14,16 @@ export function contractsRead(submissions: readonly Submission[], shopId: number
   return [...new Set(reads.map(({ contract }) => contract))];
 }
 
-/** Maximum number of order readings stored for a contract. A renewal needs fewer. Other orders are read again. */
+/**
+ * Maximum number of order readings stored for a contract. A renewal needs fewer. An order without a stored reading is
+ * read again.
+ */
 const MAX_ORDERS = 8;
 
 /**
- * Returns the state to store after a reading. Replaces the stored reading even if the new reading began first, because
- * the mirror has the new reading's data now. This data may have replaced newer orders. So order readings that began
- * later are dropped, and their orders are read again.
+ * Returns the state to store after a reading. The reading replaces a stored reading even if the stored reading began
+ * later, because the mirror has the new data now. The new data may have replaced newer orders. So stored order readings
+ * that began later are dropped, and their orders are read again.
  */
 export function afterRead(
   { beganAt, updatedAt, orders, renewals, currency }: ContractRead,

@@ -26,7 +26,10 @@ const FEW_ROWS = 50;
 const FEW_QUEUES = 10;
 /** Limit of the third search, which takes about as long as a search for 50 queues. */
 const MANY_ROWS = 1_000;
-/** The second search is slow if it takes more than this many milliseconds, and this many times as long as the first. */
+/**
+ * The second search is slow if it takes more than this many times as long as the first search. A second search of up to
+ * this many milliseconds is never slow.
+ */
 const SLOW_RATIO = 3;
 /** After this many slow second searches in a row, the finder skips the second search for LEFT_OUT_MS. */
 const SLOW_SEARCHES = 4;

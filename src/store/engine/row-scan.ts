@@ -56,8 +56,8 @@ export function wantedCondition(contains: (parameter: number) => string): string
 
 export interface ScannedRow extends Position {
   /**
-   * JSON of a matching row. It is null in the last entry if the scan stopped at its maximum number of rows: that entry
-   * marks the row at which the scan stopped. If this row matches, it also has an entry with its JSON.
+   * JSON of a matching row. If a scan stops at its maximum number of rows, its last entry has null. This entry marks
+   * the row at which the scan stopped. If that row matches, it also has an entry with its JSON.
    */
   json: string | null;
 }

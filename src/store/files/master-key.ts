@@ -73,8 +73,8 @@ const LOST = "if it is lost for good, `sds master-key reset` makes new secrets";
 export async function readMasterKey(path: string, expected?: string): Promise<MasterKey | undefined> {
   const text = readMasterKeyFile(path);
   if (text === undefined) return undefined;
-  // On a file system without hard links, a killed process can leave an empty file. But an empty file may also have lost
-  // a key that is in use, so this makes no new key.
+  // A killed process can leave an empty file on a file system without hard links. But an empty file may also have lost
+  // a key that is in use. So an empty file is an error, and gets no new key.
   if (text === "")
     throw new SdsError(
       "failed",

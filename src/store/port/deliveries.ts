@@ -177,10 +177,10 @@ export interface DeliveryQueue {
   /** Returns the paces of all endpoints that had an attempt. */
   listPaces(): Promise<EndpointPace[]>;
   /**
-   * Corrects deliveries that were planned while the clock was ahead: they become due now. Corrects a delivery that was
-   * not claimed yet if it is planned after `now`. Corrects any other delivery if its next attempt, or the end of its
-   * lease, is after `latest`. Works in steps. An interrupted call can be repeated.
-   * @param latest the latest time that a correct clock can have planned
+   * Corrects deliveries that were planned while the clock was ahead: they become due now. A delivery that was not yet
+   * claimed is corrected if it is planned after `now`. Any other delivery is corrected if its next attempt, or the end
+   * of its lease, is after `latest`. Works in steps. An interrupted call can be repeated.
+   * @param latest the latest time that can be planned with a correct clock
    * @returns the number of corrected deliveries
    */
   bringForward(latest: number, now: number): Promise<number>;
@@ -224,8 +224,9 @@ export interface DeliveryLog extends DeliveryCounts {
   /** Queues a test event, even for a topic that the shop did not choose. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
   /**
-   * Removes deliveries that succeeded before `before`, and unsent events of the days before `before`. Also removes the
-   * counts of days before `countsBefore`. Works in steps. After an interruption the next call continues.
+   * Removes old rows in steps. After an interruption the next call continues.
+   * @param before removes deliveries that succeeded earlier, and unsent events of earlier days
+   * @param countsBefore removes the counts of earlier days
    */
   prune(before: number, countsBefore: number): Promise<void>;
 }

@@ -79,8 +79,8 @@ export interface InboxQueues {
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
    * Corrects items that were planned while the clock was ahead: they become due now. Works in steps.
-   * @param latest the latest times that a correct clock can have planned: `first` for a first attempt, `further` for a
-   *   further attempt
+   * @param latest the latest times that can be planned with a correct clock: `first` for a first attempt, `further` for
+   *   a further attempt
    * @returns the number of corrected items
    */
   bringForward(latest: { first: number; further: number }, now: number): Promise<number>;

@@ -61,7 +61,10 @@ export interface MirrorStore {
   contractReads(shop: MirroredShop, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
   /** Returns the rate of the shop's newest order with this currency pair. @param pair see `ContractCurrency` */
   newestRate(shop: MirroredShop, pair: string): Promise<ExchangeRate | undefined>;
-  /** Lists contracts that were read without a rate, sorted by gid. Returns at most `limit` with gids after `after`. */
+  /**
+   * Lists contracts that were read without a rate, sorted by gid, at most `limit`.
+   * @param after lists only contracts with greater gids
+   */
   contractsWithoutRate(shop: MirroredShop, after: string, limit: number): Promise<{ contract: string; pair: string }[]>;
   /** Returns the gids of the contracts whose mirrored orders include the order with this gid. */
   contractsOfOrder(shop: MirroredShop, orderGid: string): Promise<string[]>;

@@ -42,10 +42,9 @@ export interface SyncStore {
    */
   complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
   /**
-   * Lists the connected and loaded shops that are due, the longest due first. Each shop has a time up to which its
-   * mirror is complete. The shop is due if this time is `until` or earlier, or if the shop was connected later than
-   * this time. Ignores a stored time after `now`, because the clock was ahead when the time was stored. Times in epoch
-   * milliseconds.
+   * Lists the connected and loaded shops that are due, the longest due first. A shop is due if its mirror was last
+   * complete at `until` or before. A shop is also due if it was connected after its mirror was last complete. Ignores a
+   * stored time after `now`, because the clock was ahead when the time was stored. Times in epoch milliseconds.
    */
   unreconciled(until: number, now: number): Promise<ConnectedShop[]>;
   /** Lists the connected shops that were never loaded completely. */

@@ -118,7 +118,7 @@ function decoded(part: string): string {
 
 /**
  * Chooses the TLS options. The certificate of a server on another machine must be verified. Otherwise an attacker on
- * the network could pose as the server. So sds refuses libpq's `require`, because it accepts any certificate.
+ * the network could pose as the server. libpq's `require` accepts any certificate, so sds refuses `require`.
  */
 function tlsOf(parameters: Map<string, string>, host: string): ServerAddress["tls"] {
   const isLocal = isLoopback(host);

@@ -37,8 +37,8 @@ export interface DatabaseOptions extends ConnectionOptions {
    */
   name?: string;
   /**
-   * Whether a transaction that the server ended because it was idle is retried with a longer idle limit. Nodes do not
-   * set this, because other nodes would wait longer for the transaction's locks.
+   * Whether a retry has a longer idle limit, if the server ended the transaction because it was idle. Nodes do not set
+   * this, because other nodes would wait longer for the transaction's locks.
    */
   isPatient?: boolean;
   /** Maximum number of connections. */

@@ -20,7 +20,7 @@ export async function lockQueues(tx: Queries, shopIds: readonly number[]): Promi
 /**
  * Claims due deliveries of shops whose queues are locked.
  * @param domains the result of `lockQueues`; other shops get no claims
- * @param claims `since` is a time before which the queue has no due delivery, see `DueSearch`
+ * @param claims `since` is the earliest due time of the deliveries to claim, see `DueSearch`
  */
 export async function claimDeliveries(
   tx: Queries,

@@ -27,7 +27,10 @@ interface DueRow<Q> extends DueQueue<Q> {
 export interface DueSearch<Q> {
   /** Returns the queues with due rows, sorted by shop. */
   find(now: number): Promise<DueQueue<Q>[]>;
-  /** Returns a time before which the most recent search found no due row in the queue. */
+  /**
+   * Returns the earliest due time to read in a queue: WINDOW_MS before the first due row that the last search found in
+   * the queue. Returns 0 if the search found no row.
+   */
   since(shopId: number, queue: Q): number;
 }
 
@@ -61,7 +64,7 @@ export function dueSearch<Q>(db: Pick<Queries, "all">, plan: DuePlan): DueSearch
     },
     async byQueue(limit) {
       const queues = await db.all<DueRow<Q>>(byQueue, [searchedAt, limit]);
-      // If no queue has due rows, the result does not tell how many queues the statement read.
+      // An empty result does not tell how many queues the statement read. So with a limit, it is not complete.
       return {
         queues,
         isComplete: limit === null || (queues[0]?.readCount ?? limit) < limit,

@@ -26,7 +26,7 @@ interface ResendFormProps {
   id: string;
   buttonId: string;
   label: string;
-  /** The query of the log to which the visitor returns. Without a query, the delivery's page opens next. */
+  /** After the resend, the log opens with this query. Without a query, the delivery's page opens instead. */
   query?: string;
   /** Whether the button is the most important button of its page. */
   isPrimary?: boolean;
@@ -49,7 +49,7 @@ export interface LogTableProps {
   kind: DeliveryKind;
   deliveries: readonly Delivery[];
   now: number;
-  /** The query of the log, to return to the log later; undefined for a sample, which has no links and no buttons. */
+  /** After a resend, the log opens with this query. undefined for a sample, which has no links and no buttons. */
   query: string | undefined;
 }
 
