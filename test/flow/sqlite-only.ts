@@ -17,6 +17,8 @@ export const SQLITE_ONLY: readonly Exception[] = [
   { file: "full-disk", reason: "the disk of the data folder; test/store/postgres/check.test.ts has the server's" },
   { file: "locked", reason: "the write lock of the whole database, which PostgreSQL does not have" },
   { file: "pull", reason: "a client, which uses no database; copies.test.ts runs it against both engines" },
+  { file: "pull-sequence", reason: "a client, as pull" },
+  { file: "pull-fields", reason: "a client, as pull" },
   { file: "client", reason: "a client, as pull" },
   { file: "samples.long", reason: "programs of the pages, which are clients and receivers" },
   { file: "copy-samples", reason: "programs of the pages; copies.test.ts runs one against both engines" },
