@@ -110,6 +110,29 @@ test("a frame that is loaded again, with an old ID token or none, comes back to 
   expect(troubles).toEqual([]);
 });
 
+// Without the page's script, a link has no ID token, and App Bridge opens the first page instead of the link's.
+test("shows no link before its script runs, which may come late", async () => {
+  const { page, troubles, open, frame } = await embedded();
+  const [asked, sent] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  admin.beforeScript = () => {
+    asked.resolve();
+    return sent.promise;
+  };
+  afterTest(() => {
+    admin.beforeScript = async () => undefined;
+    sent.resolve();
+  });
+  const opened = open();
+  await asked.promise;
+  const inner = page.frames().find((each) => each.url().startsWith(APP_ORIGIN));
+  expect(await inner?.evaluate("document.body")).toBeNull();
+  sent.resolve();
+  await opened;
+  await frame.getByRole("link", { name: "API keys", exact: true }).click();
+  await keys(frame).waitFor();
+  expect(troubles).toEqual([]);
+});
+
 test("no other site can show the page in a frame", async () => {
   const { page, troubles } = await embedded();
   await page.goto("https://elsewhere.example/");

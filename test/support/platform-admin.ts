@@ -85,6 +85,8 @@ interface Options {
 export class PlatformAdmin {
   /** While true, new ID tokens have a wrong signature. */
   forges = false;
+  /** Called before the page's script is sent to the browser. */
+  beforeScript: () => Promise<void> = async () => undefined;
   private readonly server: Server<undefined>;
   private readonly options: Options;
 
@@ -154,6 +156,7 @@ export class PlatformAdmin {
   }
 
   private async forward(request: Request, { pathname, search }: URL): Promise<Response> {
+    if (pathname === "/assets/page.js") await this.beforeScript();
     const headers = new Headers(request.headers);
     headers.set("X-Forwarded-Proto", "https");
     const body = request.method === "GET" ? null : await request.arrayBuffer();

@@ -1,5 +1,5 @@
 // Shows times in the viewer's time zone, adds buttons for copying and for choosing all, and updates the live part. The
-// page below /admin works without this script. In the platform's admin, it is needed: only a fetch has an ID token.
+// page below /admin works without this script. In the platform's admin, it is needed: see layout.tsx.
 
 const POLL_MS = 2000;
 /** Parameters of the address that App Bridge needs on every page. */
@@ -7,7 +7,7 @@ const PLATFORM_PARAMETERS = ["shop", "host", "embedded", "locale"];
 /** Parameters that prove who opened the page. They must not stay in the address. */
 const SPENT_PARAMETERS = ["id_token", "hmac", "timestamp"];
 const ROOT = "/app";
-const isFramed = document.body.classList.contains("framed");
+const isFramed = document.querySelector("meta[name=shopify-api-key]") !== null;
 
 function showLocalTimes(root) {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
@@ -16,14 +16,15 @@ function showLocalTimes(root) {
 
 /**
  * Copies an element's text. Browsers offer the clipboard only on https and localhost. In a frame, the outer page must
- * also permit the clipboard. Without the clipboard, the text is selected and copied with the older command.
+ * also permit the clipboard. Otherwise, this selects the text, and copies with the older command. @returns success
  */
 async function copy(element) {
   try {
     await navigator.clipboard.writeText(element.textContent);
+    return true;
   } catch {
     getSelection().selectAllChildren(element);
-    if (!document.execCommand("copy")) throw new Error("not copied");
+    return document.execCommand("copy");
   }
 }
 
@@ -31,10 +32,7 @@ function offerCopying(root) {
   for (const button of root.querySelectorAll("button[data-copy]")) {
     button.hidden = false;
     button.addEventListener("click", async () => {
-      const copied = await copy(document.getElementById(button.dataset.copy)).then(
-        () => true,
-        () => false,
-      );
+      const copied = await copy(document.getElementById(button.dataset.copy));
       button.textContent = copied ? "Copied" : "Select and copy";
       say(button.textContent);
     });
@@ -201,11 +199,10 @@ function show(next) {
   document.title = next.title;
   const main = document.getElementById("main");
   const nextMain = next.getElementById("main");
-  const navigation = document.querySelector("header nav");
-  const nextNavigation = next.querySelector("header nav");
+  const [navigation, nextNavigation] = [document, next].map((each) => each.querySelector("header nav"));
   main.className = nextMain.className;
   main.replaceChildren(...nextMain.childNodes);
-  if (navigation !== null && nextNavigation !== null) navigation.replaceChildren(...nextNavigation.childNodes);
+  if (navigation && nextNavigation) navigation.replaceChildren(...nextNavigation.childNodes);
   prepare(main);
   const heading = main.querySelector("h1");
   window.scrollTo(0, 0);
@@ -287,6 +284,7 @@ function stayInFrame() {
   });
 }
 
-prepare(document);
 keepCurrent();
+// In a frame, this runs before the body exists.
 if (isFramed) stayInFrame();
+document.addEventListener("DOMContentLoaded", () => prepare(document));

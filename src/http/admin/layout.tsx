@@ -178,6 +178,10 @@ interface DocumentProps {
   children: ComponentChildren;
 }
 
+/**
+ * In the platform's admin, a link needs the page's script, because only a fetch has an ID token. So the script runs
+ * there before any link is shown. Without the script, a link would open the first page.
+ */
 function Document({ title, frame, next, children }: DocumentProps) {
   return (
     <html lang="en">
@@ -190,7 +194,7 @@ function Document({ title, frame, next, children }: DocumentProps) {
         <title>{title}</title>
         <link rel="icon" href={assetAddress("/assets/icon.svg")} />
         <link rel="stylesheet" href={assetAddress("/assets/page.css")} />
-        <script src={assetAddress("/assets/page.js")} defer />
+        <script src={assetAddress("/assets/page.js")} defer={frame === null} />
       </head>
       <body class={frame === null ? undefined : "framed"}>
         <a class="skip" href="#main">
