@@ -27,9 +27,9 @@ const MAX_ADDRESSES = 4;
 /** After this time without a connection, the next address is tried too. RFC 8305 recommends this delay. */
 const NEXT_ADDRESS_AFTER_MS = 250;
 /**
- * Limit for abandoned connections: closed connections whose TCP handshake still waits for the address. At the limit,
- * each address is checked first with a connection that can be canceled. So each attempt adds at most one abandoned
- * connection above this limit.
+ * Limit for abandoned connections. A connection is abandoned if it was closed while its TCP handshake still waited for
+ * the address. At the limit, each address is checked first, with a connection that can be canceled. The real connection
+ * is opened only if the address answers. So each attempt adds at most one abandoned connection above the limit.
  */
 const MAX_ABANDONED = 64;
 /** Maximum number of names whose good address is remembered. */

@@ -14,7 +14,7 @@ import { SAMPLES, shellWith } from "../support/samples.ts";
 
 test("every program in JavaScript and Python in the pages has a test", () => {
   const code = SAMPLES.filter(({ language }) => ["ts", "js", "python"].includes(language));
-  // A fragment is only some lines of a program. The library that this fragment uses has its own tests.
+  // A fragment is only some lines of a program. The only fragment uses a library that has its own tests.
   const [fragments, programs] = [code.filter(({ file }) => file === undefined), code.filter(({ file }) => file)];
   expect(fragments.map((each) => each.code.split("\n")[0])).toEqual(["// npm install standardwebhooks"]);
   const names = programs.map(({ file }) => file);

@@ -7,7 +7,7 @@ import { afterTest } from "../support/cleanup.ts";
 import { openStoreIn } from "../support/open-store.ts";
 
 /** SQLite needs more than a millisecond to read this comment each time it prepares the statement. */
-const LONG_COMMENT = `/*${"-".repeat(4_000_000)}*/`;
+const LONG_COMMENT = `/*${"-".repeat(2_000_000)}*/`;
 const MAX_MS = 0.5;
 
 /** Whether each of ten runs takes longer than MAX_MS. */
@@ -25,7 +25,8 @@ test("SQLite prepares none of the store's prepared statements again at each run 
   afterTest(() => spy.mockRestore());
   // Many statements are prepared at their first run.
   await everyOperation(await openStoreIn(folder));
-  const prepared = spy.mock.calls.map(([sql]) => sql).filter((sql) => /^(SELECT|INSERT|UPDATE|DELETE)/i.test(sql));
+  const calls = new Set(spy.mock.calls.map(([sql]) => sql));
+  const prepared = [...calls].filter((sql) => /^(SELECT|INSERT|UPDATE|DELETE)/i.test(sql));
   spy.mockRestore();
   expect(prepared.length).toBeGreaterThan(80);
 

@@ -1,3 +1,4 @@
+import { spyOn } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { IdToken } from "../../src/shopify/install/id-token.ts";
@@ -10,6 +11,8 @@ import type { PlatformShop } from "./platform/shop.ts";
 import { StandIn } from "./platform/stand-in.ts";
 
 export const NEW_SHOP = "new.myshopify.com";
+/** The time for which a page view waits until its shop is connected. */
+const VIEW_WAIT_MS = 5_000;
 
 /** The program and the platform, with a shop at the platform that the program does not know. */
 export class Installing {
@@ -45,6 +48,26 @@ export class Installing {
   connection = async () => this.store.connections.find(await this.shopId());
 
   tokens = async () => this.store.connections.tokens(await this.shopId());
+
+  /**
+   * Holds back the platform's next tokens, and ends the wait of the page view for them.
+   * @returns a function that lets the platform answer
+   */
+  outlastView = (): (() => void) => {
+    const viewWait = new AbortController();
+    const { timeout } = AbortSignal;
+    const spy = spyOn(AbortSignal, "timeout").mockImplementation((ms) =>
+      ms === VIEW_WAIT_MS ? viewWait.signal : timeout.call(AbortSignal, ms),
+    );
+    afterTest(() => spy.mockRestore());
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.platform.fault = ({ operation }) => {
+      if (operation !== "exchange") return undefined;
+      viewWait.abort();
+      return { until: promise };
+    };
+    return resolve;
+  };
 
   /** Waits until all exchanges and checks that page views started have ended. */
   settled = (): Promise<void> => this.test.app.platform.installer.drain();

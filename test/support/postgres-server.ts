@@ -4,7 +4,7 @@ import { binaryFolder, startPostgres } from "./postgres-process.ts";
 
 /** A PostgreSQL server for tests, and a way to make databases on it. */
 export interface TestServer {
-  /** An address of the server's superuser, with the database postgres. */
+  /** The URL with which the superuser connects to the database `postgres`. */
   url: string;
   /** Makes an empty database, or a copy of `copyOf`. @returns its address */
   createDatabase(copyOf?: string): Promise<string>;

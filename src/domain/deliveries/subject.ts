@@ -4,7 +4,7 @@ export interface DeliverySubject {
   contract: string | null;
   /** Internal id of the customer; null for workflow triggers, because they have only the number of the gid. */
   customer: string | null;
-  /** Gid of the order; null for a declined attempt too. */
+  /** Gid of the order; null for a declined attempt, because it has no order. */
   order: string | null;
   /** Number of the contract's renewal: 0 for a checkout. */
   cycle: number | null;

@@ -108,7 +108,7 @@ function normalOrder(record: OrderRecord): { record: OrderRecord } | { refused: 
 const SNAKE_CASE = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 const MAX_DEPTH = 8;
 
-/** Checks the names, sizes and depth of a reward's own fields. They are passed on unchanged. */
+/** Checks the names, sizes and depth of the fields that a sender added to a reward. They are passed on unchanged. */
 function normalReward(record: RewardRecord): { record: RewardRecord } | { refused: Refusal } {
   for (const [field, value] of Object.entries(record)) {
     if (Object.hasOwn(Reward.properties, field)) continue;

@@ -10,7 +10,7 @@ const MAX_CONTRACTS = 100_000;
 
 /** Counts a shop's contracts, to show the progress of a load. The platform offers no such count. */
 export interface ContractCount {
-  /** Starts the count once many contracts were read. Called after each page. */
+  /** Called after each page. Starts the count when many contracts were read. */
   begin(): void;
   stop(): void;
 }

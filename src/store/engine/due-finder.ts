@@ -36,10 +36,10 @@ const SLOW_SEARCHES = 4;
 const LEFT_OUT_MS = 60_000;
 
 /**
- * Finds the queues with due rows. Runs up to four searches, and stops after a complete search. The first search is
+ * Finds the queues with due rows. Runs up to four searches, until one has found them all. The first search is
  * enough while few rows are due. The second search is enough while few queues have planned rows, for example if one
- * endpoint hangs. Usually both are fast, even if many rows are planned or a queue is long. The fourth search reads all
- * queues. Otherwise many due rows of one shop could hide the rows of other shops.
+ * endpoint hangs. Usually both are fast, even if many rows are planned or a queue is long. The third search reads more
+ * rows than the first one. The fourth search reads all queues, so many due rows of one shop cannot hide other shops.
  *
  * The second search is slow if an old snapshot of PostgreSQL keeps the index entries of finished rows.
  * @param clock milliseconds of a clock that only goes forward

@@ -21,9 +21,7 @@ interface Query {
   text: string;
 }
 
-/**
- * All queries by name, including the queries of bulk operations, and the queries that read a list with a broken object.
- */
+/** All queries by name, with those of bulk operations, and those for a list that contains a broken object. */
 function allQueries(): [string, string][] {
   const operations = [app, attempts, bulk, contracts, customers, cycles, orders]
     .flatMap((file) => Object.values(file) as unknown[])

@@ -107,20 +107,20 @@ describe("a load of a whole shop", () => {
   test("continues at its last page after an interruption, with the same result", async () => {
     const all = await connected();
     const { syncs } = all.test.app.store;
-    all.remote.seed({ contracts: 520, renewals: 1 });
+    all.remote.seed({ contracts: 260, renewals: 1 });
     all.test.clock.ms += HOUR_MS;
     all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n > 1 ? { status: 404 } : undefined);
     await expect(all.load()).rejects.toThrow("HTTP 404");
     const loaded = (await all.shop.all("subscriptions")).length;
     expect(loaded).toBeGreaterThan(0);
-    expect(loaded).toBeLessThan(520);
+    expect(loaded).toBeLessThan(260);
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toBeUndefined();
     all.platform.fault = () => undefined;
     const begun = all.platform.requests.length;
-    expect(await all.load()).toMatchObject({ customers: 520, subscriptions: 520 });
+    expect(await all.load()).toMatchObject({ customers: 260, subscriptions: 260 });
     expect(all.operations(begun)).not.toContain("AllCustomers");
     expect(all.operations(begun).filter((operation) => operation === "AllContracts").length).toBeLessThan(4);
-    expect(await all.shop.all("subscriptions")).toHaveLength(520);
+    expect(await all.shop.all("subscriptions")).toHaveLength(260);
     // The stored time is the start of the run, not the time when the run continued.
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toMatchObject({ startedAt: all.test.clock.ms });
     expect(await syncs.unfinished(all.shop.shop.id, "full")).toBeUndefined();

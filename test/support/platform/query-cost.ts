@@ -25,7 +25,17 @@ import {
 } from "graphql";
 
 type Data = Readonly<Record<string, unknown>>;
-type Fields = Map<string, { field: GraphQLField<unknown, unknown>; nodes: FieldNode[] }>;
+/** A field of an answer that has a cost. A query can select it at several places, always with the same arguments. */
+interface Selected {
+  field: GraphQLField<unknown, unknown>;
+  /** The type of the field's objects. */
+  type: GraphQLCompositeType;
+  /** The field at the first place. */
+  node: FieldNode;
+  /** The selection sets of all places. */
+  sets: SelectionSetNode[];
+}
+type Fields = Map<string, Selected>;
 
 const MUTATION_COST = 10;
 const CONNECTION_COST = 2;
@@ -56,15 +66,17 @@ export function pageWeight(nodes: number): number {
  * one connection both count. A list counts once, whatever its length. If a field can have several types, the most
  * expensive type counts. Without `data` this is the requested cost, with `data` the actual cost.
  *
- * In the actual cost, the second term is an assumption: weight(number of returned nodes) × their mean cost.
- * Recorded actual costs agree in three cases: a query whose `metafields(first: 10)` returns 3 (the query costs 8 points
- * instead of 10), an empty connection of edges (2), and objects that are null (1). Some connections of `nodes` keep the
+ * The actual cost of a connection is an assumption: 2 + weight(number of returned nodes) × their mean cost. Recorded
+ * actual costs agree in three cases: a query with `metafields(first: 10)` costs 8 points instead of 10 if it gets three
+ * metafields, an empty connection of edges costs 2, and an object that is null costs 1. Some connections of `nodes` keep the
  * weight of the page size when they are empty, such as pages, blogs and articles.
  */
 export class QueryCost {
   private readonly schema: GraphQLSchema;
   private readonly variables: Readonly<Record<string, unknown>>;
   private readonly fragments = new Map<string, FragmentDefinitionNode>();
+  /** The fields by selection sets and type name. A page has many objects with the same selection sets. */
+  private readonly known = new WeakMap<readonly SelectionSetNode[], Map<string, Fields>>();
 
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: Readonly<Record<string, unknown>>) {
     this.schema = schema;
@@ -81,21 +93,20 @@ export class QueryCost {
   }
 
   private selection(type: GraphQLCompositeType, sets: readonly SelectionSetNode[], data: Data | undefined): number {
-    if (!isAbstractType(type)) return this.fields(type.name, this.collect(type, type.name, sets), data);
+    if (!isAbstractType(type)) return this.fields(type.name, this.fieldsOf(type, type.name, sets), data);
     const possible = [type.name, ...this.namedTypes(sets)];
-    return Math.max(...possible.map((name) => this.fields(name, this.collect(type, name, sets), data)));
+    return Math.max(...possible.map((name) => this.fields(name, this.fieldsOf(type, name, sets), data)));
   }
 
   private fields(parent: string, fields: Fields, data: Data | undefined): number {
     let cost = 0;
-    for (const [key, { field, nodes }] of fields) {
-      const type = getNamedType(field.type);
-      if (!isCompositeType(type) || FREE_TYPES.test(type.name) || FREE_FIELDS.has(`${parent}.${field.name}`)) continue;
+    for (const [key, selected] of fields) {
+      const { type } = selected;
       // Skips a field that belongs to another type than the returned object.
       if (data !== undefined && data[key] === undefined) continue;
       if (type.name === "Count") cost += READY_COUNTS.has(parent) ? 1 : COUNT_COST;
       else if (data !== undefined && !isData(data[key])) cost += 1;
-      else cost += this.object(type, field, nodes, data?.[key]);
+      else cost += this.object(selected, data?.[key]);
     }
     return cost;
   }
@@ -104,37 +115,26 @@ export class QueryCost {
    * The cost of a field that returns an object, a list or a connection.
    * @param value the returned value, for the actual cost; undefined for the requested cost
    */
-  private object(
-    type: GraphQLCompositeType,
-    field: GraphQLField<unknown, unknown>,
-    nodes: readonly FieldNode[],
-    value: unknown,
-  ): number {
-    const sets = selectionSets(nodes);
+  private object(selected: Selected, value: unknown): number {
+    const { field, type, sets } = selected;
     if (type.name.endsWith("Connection"))
-      return CONNECTION_COST + this.connection(type, field, nodes, isData(value) ? value : undefined);
+      return CONNECTION_COST + this.connection(selected, isData(value) ? value : undefined);
     if (!isListType(getNullableType(field.type)) || value === undefined)
       return 1 + this.selection(type, sets, isData(value) ? value : undefined);
     const parts = Array.isArray(value) ? value.filter(isData) : [];
     return 1 + Math.max(0, ...parts.map((part) => this.selection(type, sets, part)));
   }
 
-  private connection(
-    type: GraphQLCompositeType,
-    field: GraphQLField<unknown, unknown>,
-    nodes: readonly FieldNode[],
-    returned: Data | undefined,
-  ): number {
-    const { first, last } = this.argumentsOf(field, nodes);
+  private connection(selected: Selected, returned: Data | undefined): number {
+    const { type, sets } = selected;
     let eachNode = 0;
-    let size = returned === undefined ? Number(first ?? last ?? 0) : 0;
-    for (const [key, sub] of this.collect(type, type.name, selectionSets(nodes))) {
-      const part = getNamedType(sub.field.type);
-      if (!isCompositeType(part) || part.name === "PageInfo") continue;
+    let size = returned === undefined ? this.pageSize(selected) : 0;
+    for (const [key, sub] of this.fieldsOf(type, type.name, sets)) {
+      if (sub.type.name === "PageInfo") continue;
       const parts = returned?.[key];
       const values: (Data | undefined)[] = Array.isArray(parts) ? parts.filter(isData) : [undefined];
       if (returned !== undefined) size = Math.max(size, Array.isArray(parts) ? values.length : 0);
-      const costs = values.map((value) => this.selection(part, selectionSets(sub.nodes), value));
+      const costs = values.map((value) => this.selection(sub.type, sub.sets, value));
       // An edge does not count as an object, because its node does.
       const own = sub.field.name === "edges" ? 0 : 1;
       if (costs.length > 0) eachNode += own + costs.reduce((sum, cost) => sum + cost, 0) / costs.length;
@@ -142,11 +142,20 @@ export class QueryCost {
     return Math.floor(pageWeight(size) * eachNode);
   }
 
-  private argumentsOf(field: GraphQLField<unknown, unknown>, [node]: readonly FieldNode[]): Record<string, unknown> {
-    return node === undefined ? {} : getArgumentValues(field, node, this.variables);
+  private pageSize({ field, node }: Selected): number {
+    const { first, last } = getArgumentValues(field, node, this.variables);
+    return Number(first ?? last ?? 0);
   }
 
-  /** The fields that `sets` select from an object whose type has this `name`. */
+  /** The fields with a cost that `sets` select from an object whose type has this `name`. */
+  private fieldsOf(type: GraphQLCompositeType, name: string, sets: readonly SelectionSetNode[]): Fields {
+    const ofSets = this.known.get(sets) ?? new Map<string, Fields>();
+    this.known.set(sets, ofSets);
+    const fields = ofSets.get(name) ?? this.collect(type, name, sets);
+    ofSets.set(name, fields);
+    return fields;
+  }
+
   private collect(
     type: GraphQLCompositeType,
     name: string,
@@ -158,11 +167,13 @@ export class QueryCost {
       if (getDirectiveValues(GraphQLIncludeDirective, selection, this.variables)?.["if"] === false) continue;
       if (selection.kind === Kind.FIELD) {
         const field = fieldOf(type, selection.name.value);
-        if (field === undefined) continue;
+        const fieldType = getNamedType(field?.type);
+        if (field === undefined || !isCompositeType(fieldType)) continue;
+        if (FREE_TYPES.test(fieldType.name) || FREE_FIELDS.has(`${name}.${field.name}`)) continue;
         const key = selection.alias?.value ?? selection.name.value;
-        const known = into.get(key);
-        if (known === undefined) into.set(key, { field, nodes: [selection] });
-        else known.nodes.push(selection);
+        const selected = into.get(key) ?? { field, type: fieldType, node: selection, sets: [] };
+        if (selection.selectionSet !== undefined) selected.sets.push(selection.selectionSet);
+        into.set(key, selected);
       } else {
         const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : this.fragments.get(selection.name.value);
         if (fragment === undefined) continue;
@@ -202,10 +213,6 @@ function fieldOf(type: GraphQLCompositeType, name: string): GraphQLField<unknown
   if (name === SchemaMetaFieldDef.name) return SchemaMetaFieldDef;
   if (name === TypeMetaFieldDef.name) return TypeMetaFieldDef;
   return isUnionType(type) ? undefined : type.getFields()[name];
-}
-
-function selectionSets(nodes: readonly FieldNode[]): SelectionSetNode[] {
-  return nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
 }
 
 function isData(value: unknown): value is Data {
