@@ -41,7 +41,7 @@ import { createOutageLog, type OutageLog } from "../store/engine/outage-log.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { failureFields } from "../store/port/store-error.ts";
-import { createJobs } from "./jobs.ts";
+import { startJobs } from "./jobs.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Monitor, openMonitor } from "./monitor.ts";
 import {
@@ -206,7 +206,7 @@ type Program = AppResources & Work & Http & { monitor: Monitor | undefined };
 /** Starts and stops the program. A part stops before the parts that it uses. */
 function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
   const { config, store, reserve, membership, server, monitor } = program;
-  const jobs = createJobs(program);
+  let jobs: readonly Cron[] = [];
   let stopped: Promise<void> | undefined;
   let address: string | undefined;
 
@@ -225,7 +225,7 @@ function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
       store.nodes?.describe({ address, host: hostname(), processId: process.pid, version, url: config.nodeUrl });
       await membership.beat();
       refuseStopped();
-      for (const job of jobs) job.resume();
+      jobs = startJobs(program);
       await noteAddress(program, address);
       // This call logs at once if the program is not ready, for instance because the disk is full.
       await program.readiness.reason();

@@ -32,8 +32,8 @@ type JobDependencies = AppResources &
     steadyTime: () => number;
   };
 
-/** Creates paused jobs, each with its schedule. A job never overlaps with itself, and its errors are logged. */
-export function createJobs(dependencies: JobDependencies): Cron[] {
+/** Starts the jobs, each with its schedule. A job never overlaps with itself, and its errors are logged. */
+export function startJobs(dependencies: JobDependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
   const { firstLoader, teller, membership, recordWriter, steadyTime, config, monitor } = dependencies;
   const { dataRequests, deliveries, inbox } = store;
@@ -91,7 +91,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
   ];
   return jobs.map(([pattern, name, run]) => {
     const report = (thrown: unknown) => log.error(`cannot ${name}`, failureFields(thrown));
-    return new Cron(pattern, { paused: true, protect: true, catch: report }, run);
+    return new Cron(pattern, { protect: true, catch: report }, run);
   });
 }
 
