@@ -10,22 +10,8 @@ import { apiKey, receipt, receiveFailed, TOKENS } from "../conformance/fixtures.
 import { apply, randomBytes, START } from "../support/app.ts";
 import { customer, gid, line, order, subscription } from "../support/records.ts";
 import { applySearched } from "../support/searched.ts";
-import { led, signedIn } from "../support/signed-in.ts";
-import { visit } from "../support/visitor.ts";
-
-/** The text of HTML, with single spaces. */
-function textOf(html: string): string {
-  const text = html.replaceAll(/<[^>]*>/g, " ");
-  const plain = text.replaceAll("&lt;", "<").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
-  return plain
-    .replaceAll(/\s+/g, " ")
-    .replaceAll(/ ([.,])/g, "$1")
-    .trim();
-}
-
-function textIn(page: string, id: string): string {
-  return textOf(new RegExp(`<(\\w+)[^>]* id="${id}"[^>]*>.*?</\\1>`, "s").exec(page)?.[0] ?? "");
-}
+import { signedIn } from "../support/signed-in.ts";
+import { codeOf, linkOf, textIn, textOf } from "./page-parts.ts";
 
 /** The facts of a list, by their names. */
 function factsIn(page: string, id: string): Record<string, string> {
@@ -37,8 +23,7 @@ function factsIn(page: string, id: string): Record<string, string> {
 /** The JSON of a row, as the button copies it. */
 function jsonIn(page: string): Record<string, unknown> {
   const html = /<code id="json"[^>]*>(.*?)<\/code>/s.exec(page)?.[1] ?? "";
-  const text = html.replaceAll(/<[^>]*>/g, "");
-  return JSON.parse(text.replaceAll("&lt;", "<").replaceAll("&quot;", '"').replaceAll("&amp;", "&"));
+  return JSON.parse(codeOf(html));
 }
 
 async function newKey(store: Store, shop: Shop): Promise<string> {
@@ -144,11 +129,6 @@ function rowsIn(page: string, id: string): string[][] {
     name,
     to,
   ]);
-}
-
-/** The address of a link, below the host. */
-function linkOf(page: string, id: string): string {
-  return (new RegExp(`<a id="${id}"[^>]* href="([^"]*)"`).exec(page)?.[1] ?? "").replaceAll("&amp;", "&");
 }
 
 const BROWSE = "/admin/data/browse";
@@ -276,153 +256,6 @@ describe("the browser of rows", () => {
       expect(rowsIn(await html(`${BROWSE}?resource=orders&${query}`), "rows")).toEqual([]);
     expect((await get(`${BROWSE}?resource=orders&contractId=x`)).status).toBe(400);
   });
-});
-
-describe("the inbox", () => {
-  const INBOX = "/admin/data/inbox";
-
-  test("lists failed items with what they are about and why, and one or all of them are tried again", async () => {
-    const { html, post, store, shop } = await signedIn();
-    expect(textIn(await html(INBOX), "no-failed")).toBe("No item has failed.");
-    const about = (n: number) => receipt(shop, `w${n}`, { topic: "orders/paid", subject: gid.contract(n) });
-    await store.inbox.receive([about(1), about(2), about(3)], START);
-    const items = await store.inbox.list(shop.id, { limit: 3 });
-    const numbers = items.map(({ number }) => number).toReversed();
-    await store.inbox.postpone(shop.id, numbers.slice(0, 1), "the platform sent an invalid amount: <b>x", null);
-    await store.inbox.postpone(shop.id, numbers.slice(1, 2), "refused (HTTP 423); run `sds shop connect`", null);
-    const page = await html(INBOX);
-    expect(textIn(page, "waiting")).toBe("1 item waits. You need not do anything.");
-    expect(textIn(page, `item-${numbers[0]}`)).toStartWith(
-      "Order paid Subscription 1 Shopify sent an invalid amount: <b>x.",
-    );
-    expect(textIn(page, `item-${numbers[1]}`)).toContain("Shopify has locked the shop. Ask Shopify's support why.");
-    expect(page).toContain(`href="${BROWSE}?find=${encodeURIComponent(gid.contract(1))}"`);
-    expect(led(await post(`${INBOX}/${numbers[0]}/retry`))).toEqual([303, INBOX]);
-    expect(await store.inbox.count(shop.id)).toEqual({ waiting: 2, failed: 1 });
-    expect(await html(INBOX)).toContain("The item is processed again now.");
-    expect(await html(INBOX)).not.toContain('id="retry-failed"');
-    await store.inbox.postpone(shop.id, numbers.slice(0, 1), "again", null);
-    expect(await html(INBOX)).toContain('id="retry-failed"');
-    expect(led(await post(`${INBOX}/retry`))).toEqual([303, INBOX]);
-    expect(await store.inbox.count(shop.id)).toEqual({ waiting: 3, failed: 0 });
-  });
-
-  test("another shop's items, and items that are none, are not found", async () => {
-    const { all, html, post, store } = await signedIn();
-    const beta = await all.addShop("beta.myshopify.com");
-    await receiveFailed(store, beta.shop);
-    const [item] = await store.inbox.list(beta.shop.id, { limit: 1 });
-    for (const id of [String(item?.number), "0", "x", "9".repeat(16)])
-      expect((await post(`${INBOX}/${id}/retry`)).status).toBe(404);
-    await post(`${INBOX}/retry`);
-    expect(await store.inbox.count(beta.shop.id)).toEqual({ waiting: 0, failed: 1 });
-    expect(await html(INBOX)).toContain('id="no-failed"');
-  });
-});
-
-describe("data requests", () => {
-  const REQUESTS = "/admin/data/requests";
-  const DAY = 86_400_000;
-
-  async function asking(store: Store, shop: Shop, ...people: number[]): Promise<void> {
-    const dataRequests = people.map((n) => dataRequest(String(n), gid.customer(n), START));
-    await store.mirror.applyRecords([{ shop, records: [], dataRequests }], START, []);
-  }
-
-  test("are listed with their due dates, until they are marked as answered", async () => {
-    const { all, html, post, store, shop } = await signedIn();
-    expect(textIn(await html(REQUESTS), "no-requests")).toBe("No customer waits for an answer.");
-    await asking(store, shop, 7);
-    expect(textIn(await html(REQUESTS), "data-requests")).toContain("Customer 7 just now due in 30 days, 2026-03-31");
-    all.clock.ms += 25 * DAY;
-    const visitor = await visit(all, shop);
-    expect(await visitor.html(REQUESTS)).toContain('<span class="retrying">due in 5 days');
-    all.clock.ms += 6 * DAY;
-    const later = await visit(all, shop);
-    expect(textIn(await later.html(REQUESTS), "data-requests")).toContain("overdue since 2026-03-31");
-    expect(textOf(await later.html(`${REQUESTS}/7/answered`))).toContain("Did customer 7 get the data?");
-    const answer = () => later.post(`${REQUESTS}/7/answered`, { once: crypto.randomUUID() });
-    expect(led(await answer())).toEqual([303, REQUESTS]);
-    expect(await later.html(REQUESTS)).toContain("The request of customer 7 is marked as answered.");
-    expect((await answer()).status).toBe(404);
-    expect((await later.get(`${REQUESTS}/7/answered`)).status).toBe(404);
-    expect((await post(`${REQUESTS}/7/answered`)).status).not.toBe(303);
-  });
-
-  test("the export is a file with everything that is stored about the customer", async () => {
-    const { all, get, post, store, shop } = await signedIn();
-    await apply(all.app, shop, [customer(7, { firstName: "Ada\u202e</script>" }), subscription(7), order(7, 1)]);
-    await asking(store, shop, 7);
-    const answer = await post(`${REQUESTS}/7/export`);
-    expect(answer.status).toBe(200);
-    expect(Object.fromEntries(answer.headers)).toMatchObject({
-      "content-type": "application/json; charset=utf-8",
-      "content-disposition": 'attachment; filename="customer-7.json"',
-      "cache-control": "no-store",
-      "x-content-type-options": "nosniff",
-    });
-    const text = await answer.text();
-    expect(text).not.toContain("\u202e");
-    const stored: unknown = await store.people.export(shop, gid.customer(7));
-    expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(stored)));
-    // Only the form exports. A GET must not export, because browsers may prefetch an address.
-    expect(led(await get(`${REQUESTS}/7/export`))).toEqual([303, REQUESTS]);
-  });
-
-  test("another shop's customers are not found, and a forged form exports nothing", async () => {
-    const { all, post, store } = await signedIn();
-    const beta = await all.addShop("beta.myshopify.com");
-    await apply(all.app, beta.shop, [customer(7), subscription(7)]);
-    await asking(store, beta.shop, 7);
-    for (const id of ["7", "0", "07", "x", "9".repeat(21)])
-      for (const form of ["export", "answered"])
-        expect({ id, form, status: (await post(`${REQUESTS}/${id}/${form}`)).status }).toEqual({
-          id,
-          form,
-          status: 404,
-        });
-    expect(await store.dataRequests.open(beta.shop.id)).toHaveLength(1);
-    const theirs = await visit(all, beta.shop);
-    expect((await theirs.post(`${REQUESTS}/7/export`, { csrf: "x" })).status).toBe(403);
-    expect((await theirs.post(`${REQUESTS}/7/export`)).status).toBe(200);
-  });
-});
-
-test("the audit list has each look at a person, each export, answer and retry, and nothing else", async () => {
-  const { all, get, post, store, shop } = await signedIn();
-  await apply(all.app, shop, [customer(7), subscription(7), order(7, 1)]);
-  await store.mirror.applyRecords(
-    [{ shop, records: [], dataRequests: [dataRequest("1", gid.customer(7), START)] }],
-    START,
-    [],
-  );
-  await receiveFailed(store, shop);
-  const [item] = await store.inbox.list(shop.id, { limit: 1 });
-  const ids = { customer: customerId(DOMAIN, gid.customer(7)), contract: subscriptionId(DOMAIN, gid.contract(7)) };
-  const entries = async () =>
-    (await store.audit.list(shop.id, {}, {}, 99)).filter(({ action }) => action !== "session.begun");
-  // Lists, and rows without personal data, add no entry to the audit list.
-  for (const path of ["", "?resource=customers", `?find=${ids.customer}`, `/${ids.contract}`, "/cus_x"])
-    await get(`${BROWSE}${path}`);
-  await get("/admin/data/requests");
-  expect(await entries()).toEqual([]);
-  await get(`${BROWSE}/${ids.customer}`);
-  await get(`${BROWSE}/${ids.contract}?include=customFields`);
-  await post("/admin/data/requests/7/export");
-  await post("/admin/data/requests/8/export");
-  await post("/admin/data/requests/7/answered");
-  await post("/admin/data/requests/7/answered");
-  await post(`/admin/data/inbox/${item?.number}/retry`);
-  const found = (await entries()).toReversed();
-  expect(found.map(({ action, subject }) => [action, subject])).toEqual([
-    ["person.shown", gid.customer(7)],
-    ["person.shown", gid.contract(7)],
-    ["person.exported", gid.customer(7)],
-    ["person.answered", gid.customer(7)],
-    ["item.retried", String(item?.number)],
-  ]);
-  for (const { who, from } of found)
-    expect({ who, from }).toEqual({ who: expect.stringMatching(/^session /), from: expect.any(String) });
 });
 
 test.each([

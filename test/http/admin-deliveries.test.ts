@@ -10,7 +10,8 @@ import { eventually } from "../support/eventually.ts";
 import { order, reward, subscription } from "../support/records.ts";
 import { led, signedIn } from "../support/signed-in.ts";
 import { visit } from "../support/visitor.ts";
-import { HOOK, linkOf, queueTests, rowsOf, SCRIPT, SHOWN_SCRIPT } from "./shown-deliveries.ts";
+import { linkOf } from "./page-parts.ts";
+import { HOOK, queueTests, rowsOf, SCRIPT, SHOWN_SCRIPT } from "./shown-deliveries.ts";
 
 describe("the delivery log", () => {
   test("has pages of 20, newest first, and leads to older and newer pages", async () => {

@@ -9,7 +9,8 @@ import { deadDelivery } from "../support/dead-delivery.ts";
 import { Receiver } from "../support/receiver.ts";
 import { order, reward, subscription } from "../support/records.ts";
 import { led, signedIn } from "../support/signed-in.ts";
-import { HOOK, linkOf, queueTests, rowsOf, SCRIPT, SHOWN_SCRIPT, textOf } from "./shown-deliveries.ts";
+import { codeOf, linkOf } from "./page-parts.ts";
+import { HOOK, queueTests, rowsOf, SCRIPT, SHOWN_SCRIPT } from "./shown-deliveries.ts";
 
 describe("the page of a delivery", () => {
   test("pretty-prints a body, unless that would change a value", async () => {
@@ -154,7 +155,7 @@ describe("the page of a delivery", () => {
     const id = await store.deliveries.queueTest(shop, { topic: "order.failed", data: { ...data } }, START);
     const page = await html(`/admin/deliveries/${id}`);
     const { body } = await store.deliveries.show(shop.id, id);
-    const shown = textOf(/<code id="body" class="body">(.*?)<\/code>/s.exec(page)?.[1] ?? "");
+    const shown = codeOf(/<code id="body" class="body">(.*?)<\/code>/s.exec(page)?.[1] ?? "");
     const readable = JSON.stringify(JSON.parse(body), null, 2);
     expect(page.length).toBeWithin(20_000, 110_000);
     expect(readable).toStartWith(shown);
@@ -169,10 +170,10 @@ describe("the page of a delivery", () => {
     const id = await store.deliveries.queueTest(shop, { topic: "order.failed", data }, START);
     const page = await html(`/admin/deliveries/${id}`);
     const code = /<code id="body" class="body">(.*?)<\/code>/s.exec(page)?.[1] ?? "";
-    expect(JSON.parse(textOf(code))).toMatchObject({ data });
+    expect(JSON.parse(codeOf(code))).toMatchObject({ data });
     const tokens = [...code.matchAll(/<span class="(\w+)">(.*?)<\/span>/gs)].map(([, kind, text = ""]) => [
       kind,
-      textOf(text),
+      codeOf(text),
     ]);
     expect(tokens.slice(tokens.findIndex(([, text]) => text === '"data"'))).toEqual([
       ["key", '"data"'],
@@ -205,7 +206,7 @@ describe("the page of a delivery", () => {
     const page = await html(path);
     expect(page).not.toContain("<script>alert");
     const written = /<code id="curl" class="body">(.*?)<\/code>/s.exec(page)?.[1] ?? "";
-    const command = textOf(written);
+    const command = codeOf(written);
     // Runs the command in an interactive shell, as after a paste: such a shell expands "!" outside of quotes.
     const bash = Bun.spawn(["bash", "--norc", "-i"], {
       stdin: new Blob([`${command}\nexit\n`]),

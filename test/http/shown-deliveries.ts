@@ -19,15 +19,3 @@ export async function queueTests({ deliveries }: Store, shop: Shop, topics: read
 export function rowsOf(page: string): string[] {
   return [...page.matchAll(/<tr id="last-(whd_\w+)"/g)].map(([, id = ""]) => id);
 }
-
-/** The address of a link, below the host. */
-export function linkOf(page: string, id: string): string {
-  const href = new RegExp(`<a id="${id}"[^>]* href="([^"]*)"`).exec(page)?.[1] ?? "";
-  return href.replaceAll("&amp;", "&");
-}
-
-/** The text of HTML. */
-export function textOf(html: string): string {
-  const text = html.replaceAll(/<[^>]*>/g, "");
-  return text.replaceAll("&lt;", "<").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
-}

@@ -18,7 +18,7 @@ export function appRoutes(dependencies: AdminDependencies, door: TokenDoor): Rou
     // Without this route, an unknown path would get a response that the platform's admin cannot show in its frame.
     { path: "/app/*", methods: { GET: pageRoute(site, refuseUnknown) } },
   ];
-  return [...guarded(site, own), ...pageRoutes(site).map(withoutRedirect)];
+  return [...guarded(site, own), ...pageRoutes(site).map(withQueryInRedirect)];
 }
 
 const refuseUnknown: Handler = async () => {
@@ -26,10 +26,10 @@ const refuseUnknown: Handler = async () => {
 };
 
 /**
- * Adds the platform's parameters to the redirect of a document. For example, a GET of a path that only accepts forms
- * redirects to a tab.
+ * Adds the platform's parameters to the address to which a document redirects. For example, a GET of a path that only
+ * accepts forms redirects to a tab.
  */
-function withoutRedirect({ path, methods: { GET, ...others } }: Route): Route {
+function withQueryInRedirect({ path, methods: { GET, ...others } }: Route): Route {
   if (GET === undefined) return { path, methods: others };
   const get: RouteHandler = async (request, context) => {
     const response = await GET(request, context);

@@ -69,21 +69,7 @@ export async function reconcile(
   // stored, so that the next run reads these changes.
   const leavesGap = covered === undefined || (run.from ?? from) > covered;
   await syncs.complete(shop.id, "changes", leavesGap ? undefined : run.startedAt, run.counts.changed, now());
-  if (!leavesGap) await correctLoad(syncs, shop, run.startedAt, now());
   return addCounts(run.counts, await refreshUnconverted(services, shop));
-}
-
-/**
- * Corrects the start of the last load if it is in the future, because our clock was ahead. The load gets the start of
- * the reconciliation that has just ended. Otherwise, `coveredUntil` would use the load's start once that time has come.
- * Changes between the last reconciliation and that time would then never be read.
- */
-async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now: number): Promise<void> {
-  const load = await syncs.lastComplete(shop.id, "full");
-  if (load?.startedAt == null || load.startedAt <= now || startedAt > now) return;
-  // A load under way stores a new start itself when it is complete.
-  if ((await syncs.unfinished(shop.id, "full")) !== undefined) return;
-  await syncs.complete(shop.id, "full", startedAt, load.changed, Math.min(load.endedAt, now));
 }
 
 /**
