@@ -26,12 +26,15 @@ function startNode(answer: (body: string, request: Request) => Response | Promis
 
 const accepts = (body: string) => Response.json({ accepted: (JSON.parse(body) as unknown[]).length }, { status: 202 });
 
+/** Requests without a timeout, because the other node of a test may be slow. */
+const patientFetch = ((url: string, init: RequestInit) => fetch(url, { ...init, signal: null })) as typeof fetch;
+
 /** Makes the forwarder of a node. Another node at `url` works for all shops. The test moves the clock. */
-function forwarderTo(url: string | undefined) {
+function forwarderTo(url: string | undefined, fetchWith = patientFetch) {
   const clock = { ms: 1_000_000 };
   const logged: string[] = [];
   const log = createLog("warn", { write: (line: string) => logged.push(line) > 0 }, Date.now);
-  const forward = createForwarder({ ownerUrl: () => url, fetch, clock: () => clock.ms, log });
+  const forward = createForwarder({ ownerUrl: () => url, fetch: fetchWith, clock: () => clock.ms, log });
   const post = (text = '{"n":1}') => forward({ signer, text });
   return { post, clock, logged };
 }
@@ -89,6 +92,15 @@ test("a node that cannot be reached gets no posts for five seconds", async () =>
   await makeBusy(post);
   await post();
   expect(logged).toHaveLength(2);
+});
+
+test("a node that does not answer is left alone too", async () => {
+  const { promise, resolve } = Promise.withResolvers<Response>();
+  const { post, logged } = forwarderTo(startNode(() => promise).url, fetch);
+  await makeBusy(post);
+  expect(await post()).toBeUndefined();
+  expect(logged).toEqual([expect.stringContaining("The operation timed out.")]);
+  resolve(new Response());
 });
 
 test("a post without records, or with too many, stays here, and so does all without another node", async () => {
