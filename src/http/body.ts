@@ -22,6 +22,8 @@ const PROGRESS_BYTES = 16 * 1024;
 const STALLED_MS = 1_000;
 /** Timeout for a body to arrive. A slower sender may try again. */
 const TIMEOUT_MS = 30_000;
+/** How long the body of a refused request is read and dropped. */
+const DROP_MS = 1_000;
 const NO_BYTES = new Uint8Array();
 const TOO_MANY = "Too many bodies are being read at once.";
 
@@ -82,14 +84,18 @@ export function createBodyReader({
   };
 }
 
-/** Reads the pieces of a body. When the signal aborts, stops and frees the pieces. @param count counts a piece */
+/**
+ * Reads the pieces of a body. When the signal aborts, stops and frees the pieces. Of a body that is too large, leaves
+ * the rest to Bun, or to `dropBody` if the connection ends.
+ * @param count counts a piece
+ */
 async function readPieces(
-  { body }: Request,
+  request: Request,
   limit: BodyLimit,
   signal: AbortSignal,
   count: (bytes: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = body?.getReader();
+  const reader = request.body?.getReader();
   if (reader === undefined) return NO_BYTES;
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   const cancel = () => void reader.cancel().catch(() => undefined);
@@ -98,7 +104,10 @@ async function readPieces(
     let size = 0;
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       size += next.value.length;
-      if (size > limit.maxBytes) throw tooLarge(limit);
+      if (size > limit.maxBytes) {
+        if (endsConnection(request)) reader.releaseLock();
+        throw tooLarge(limit);
+      }
       count(next.value.length);
       pieces.push(next.value);
     }
@@ -109,6 +118,30 @@ async function readPieces(
     signal.removeEventListener("abort", cancel);
     cancel();
   }
+}
+
+/** Whether Bun closes the connection after the answer, because the sender asked for it. */
+function endsConnection({ headers }: Request): boolean {
+  return headers.get("connection")?.toLowerCase() === "close";
+}
+
+/**
+ * Reads and drops the body of a refused request, if the connection ends with the answer. Otherwise a sender that still
+ * writes would get an error, and not see the answer (RFC 9112, 9.6). In other connections, Bun itself drops the body.
+ * @param timeoutMs after this time, the rest is not read
+ * @returns undefined if there is nothing to drop
+ */
+export function dropBody(request: Request, timeoutMs = DROP_MS): Promise<void> | undefined {
+  const body = endsConnection(request) ? request.body : null;
+  if (body === null || body.locked) return undefined;
+  const reader = body.getReader();
+  const timer = setTimeout(() => void reader.cancel().catch(() => undefined), timeoutMs);
+  const drop = async () => {
+    while (!(await reader.read()).done);
+  };
+  return drop()
+    .catch(() => undefined)
+    .finally(() => clearTimeout(timer));
 }
 
 /** A body that is not complete yet. */

@@ -2,6 +2,7 @@ import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
 import type { Log } from "../lib/log.ts";
 import { type Awaitable, andThen } from "../lib/waits.ts";
+import { dropBody } from "./body.ts";
 import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import { type Method, type Route, type RouteContext, urlPathOf } from "./routes.ts";
@@ -76,9 +77,9 @@ export function createHttpApp(
     if (handler === undefined) return respondMethodNotAllowed(Object.keys(route.methods));
     try {
       const response = handler(request, context);
-      return response instanceof Promise ? response.catch(respondThrown) : response;
+      return response instanceof Promise ? response.catch((thrown) => refuse(request, thrown, log)) : response;
     } catch (thrown) {
-      return respondThrown(thrown);
+      return refuse(request, thrown, log);
     }
   }
 
@@ -110,6 +111,12 @@ export function createHttpApp(
     app.route(method, "/*", ({ request }) => serve(undefined, request, {}), { parse: "none" });
   }
   return app;
+}
+
+/** Responds to an error of a handler. If the connection ends with the response, first drops the request's body. */
+function refuse(request: Request, thrown: unknown, log: Log): Awaitable<Response> {
+  const response = respondToThrown(thrown, log);
+  return dropBody(request)?.then(() => response) ?? response;
 }
 
 /** Returns the name of a route for metrics and the log. @param route undefined for unknown paths */

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { type Body, createBodyReader } from "../../src/http/body.ts";
+import { type Body, createBodyReader, dropBody } from "../../src/http/body.ts";
 import { nextTurn } from "../../src/lib/waits.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { exchangeInTurn } from "../support/raw-http.ts";
 
 const MAX_BYTES = 5_000;
 
@@ -174,4 +176,39 @@ test("the bytes of a disposed body are freed, even if the body is still referenc
   expect(body.bytes.length).toBe(5_000);
   body[Symbol.dispose]();
   expect(body.bytes.length).toBe(0);
+});
+
+describe("a sender that asks for a closed connection can send all of a body that is too large, and gets the answer", () => {
+  // More than the buffers of a connection can hold.
+  const text = "x".repeat(16 * 1024 * 1024);
+  const forms = [
+    ["announced", `Content-Length: ${text.length}\r\n\r\n${text}`],
+    ["in chunks", `Transfer-Encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`],
+  ] as const;
+
+  test.each(forms)("%s", async (_, rest) => {
+    const reader = createBodyReader();
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      async fetch(request) {
+        const refusal = await reader.read(request, { maxBytes: MAX_BYTES, sender: "a" }).catch(({ code }) => code);
+        await dropBody(request, 600_000);
+        return new Response(refusal);
+      },
+    });
+    afterTest(() => server.stop(true));
+    const head = "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
+    expect(await exchangeInTurn(server.url.href, head + rest)).toEndWith("\r\n\r\ntoo_large");
+  });
+});
+
+test("the body of a refused request is not read if the connection stays open, and else for a limited time", async () => {
+  const post = (headers: Record<string, string>) =>
+    new Request("http://sds.test/", { method: "POST", body: new TransformStream().readable, headers });
+  const [open, closed] = [post({}), post({ Connection: "close" })];
+  expect(dropBody(open, 600_000)).toBeUndefined();
+  await dropBody(closed, 1);
+  expect([open.bodyUsed, closed.bodyUsed]).toEqual([false, true]);
 });

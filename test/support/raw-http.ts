@@ -24,6 +24,20 @@ export function exchange(url: string, text: string, { hangUp = false } = {}): Pr
 }
 
 /**
+ * Writes all bytes before it reads the answer, as simple clients do.
+ * @returns all that the server sends until it closes the connection. Rejects if the server does not read all bytes.
+ */
+export async function exchangeInTurn(url: string, text: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const { promise: written, resolve, reject } = Promise.withResolvers<void>();
+  socket.on("error", reject);
+  socket.write(text, "latin1", () => resolve());
+  await written;
+  return (await Array.fromAsync(socket)).join("");
+}
+
+/**
  * A server that answers each connection with the next text, unchanged, and then closes the connection. The server ends
  * after the test.
  */
