@@ -28,8 +28,8 @@ const MAX_ADDRESSES = 4;
 const NEXT_ADDRESS_AFTER_MS = 250;
 /**
  * Limit for abandoned connections. A connection is abandoned if it was closed while its TCP handshake still waited for
- * the address. At the limit, each address is checked first, with a connection that can be canceled. The real connection
- * is opened only if the address answers. So each attempt adds at most one abandoned connection above the limit.
+ * the address. At the limit, each address is checked first, with a connection that can be canceled. So each attempt
+ * adds at most one abandoned connection above the limit.
  */
 const MAX_ABANDONED = 64;
 /** Maximum number of names whose good address is remembered. */

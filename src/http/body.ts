@@ -122,7 +122,8 @@ async function readPieces(
 
 /** Whether Bun closes the connection after the answer, because the sender asked for it. */
 function endsConnection({ headers }: Request): boolean {
-  return headers.get("connection")?.toLowerCase() === "close";
+  const options = headers.get("connection")?.toLowerCase().split(",") ?? [];
+  return options.some((option) => option.trim() === "close");
 }
 
 /**

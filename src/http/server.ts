@@ -72,14 +72,15 @@ export function createHttpApp(
   }
 
   function answer(route: Route | undefined, request: Request, context: RouteContext): Awaitable<Response> {
-    if (route === undefined) return unknown(request);
+    if (route === undefined) return afterBody(request, unknown(request));
     const handler = route.methods[request.method as Method];
-    if (handler === undefined) return respondMethodNotAllowed(Object.keys(route.methods));
+    if (handler === undefined) return afterBody(request, respondMethodNotAllowed(Object.keys(route.methods)));
+    const refuse = (thrown: unknown) => afterBody(request, respondThrown(thrown));
     try {
       const response = handler(request, context);
-      return response instanceof Promise ? response.catch((thrown) => refuse(request, thrown, log)) : response;
+      return response instanceof Promise ? response.catch(refuse) : response;
     } catch (thrown) {
-      return refuse(request, thrown, log);
+      return refuse(thrown);
     }
   }
 
@@ -113,10 +114,9 @@ export function createHttpApp(
   return app;
 }
 
-/** Responds to an error of a handler. If the connection ends with the response, first drops the request's body. */
-function refuse(request: Request, thrown: unknown, log: Log): Awaitable<Response> {
-  const response = respondToThrown(thrown, log);
-  return dropBody(request)?.then(() => response) ?? response;
+/** Returns the refusal of a request. If the connection ends with it, first drops the request's body. */
+function afterBody(request: Request, refusal: Response): Awaitable<Response> {
+  return dropBody(request)?.then(() => refusal) ?? refusal;
 }
 
 /** Returns the name of a route for metrics and the log. @param route undefined for unknown paths */

@@ -120,23 +120,28 @@ describe("POST /intake refuses, and does not store, a body with", () => {
     expect(await answerOf(await request("/intake", { method: "POST", body: endless, headers }))).toEqual(TOO_LARGE);
   });
 
-  test.each<[string, Record<string, string>]>([
-    ["announced", { ...SIGNED_BY_SOMEBODY, "Content-Length": String(MAX_BYTES + 2) }],
-    ["streamed", SIGNED_BY_SOMEBODY],
-    ["unsigned", {}],
-  ])("more than 1 MiB, after reading all of it if the connection ends with the answer: %s", async (_, headers) => {
-    const { request } = await testApp();
-    const pieces = [MAX_BYTES, 1, 1].map((size) => new Uint8Array(size));
-    const body = new ReadableStream({
-      pull(controller) {
-        const piece = pieces.shift();
-        return piece === undefined ? controller.close() : controller.enqueue(piece);
-      },
-    });
-    const sent = { method: "POST", body, headers: { ...headers, Connection: "close" } };
-    expect([413, 401]).toContain((await request("/intake", sent)).status);
-    expect(pieces).toEqual([]);
-  });
+  test.each<[string, string, Record<string, string>, number]>([
+    ["announced", "/intake", { ...SIGNED_BY_SOMEBODY, "Content-Length": String(MAX_BYTES + 5) }, 413],
+    ["streamed", "/intake", SIGNED_BY_SOMEBODY, 413],
+    ["unsigned", "/intake", {}, 401],
+    ["to another path", "/intakes", {}, 404],
+    ["to a path of other methods", "/readyz", {}, 405],
+  ])(
+    "more than 1 MiB, after reading all of it if the connection ends with the answer: %s",
+    async (_, path, headers, status) => {
+      const { request } = await testApp();
+      const pieces = [MAX_BYTES, 1, 1, 1, 1, 1].map((size) => new Uint8Array(size));
+      const body = new ReadableStream({
+        pull(controller) {
+          const piece = pieces.shift();
+          return piece === undefined ? controller.close() : controller.enqueue(piece);
+        },
+      });
+      const sent = { method: "POST", body, headers: { ...headers, Connection: "close" } };
+      expect((await request(path, sent)).status).toBe(status);
+      expect(pieces).toEqual([]);
+    },
+  );
 });
 
 describe("a body with as many records as one commit takes", () => {

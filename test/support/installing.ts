@@ -61,6 +61,7 @@ export class Installing {
     );
     afterTest(() => spy.mockRestore());
     const { promise, resolve } = Promise.withResolvers<void>();
+    afterTest(resolve);
     this.platform.fault = ({ operation }) => {
       if (operation !== "exchange") return undefined;
       viewWait.abort();

@@ -40,7 +40,7 @@ function readEpoch(queries: Queries): Promise<StoredEpoch | undefined> {
 function makeEpoch(db: Database, made: string): Promise<string> {
   return db.transaction(async (tx) => {
     await tx.run("INSERT INTO meta (name, value) VALUES ('epoch', $1::text) ON CONFLICT (name) DO NOTHING", [made]);
-    // This statement only takes the lock. After a wait, it may see old versions of other rows: `readEpoch` reads them.
+    // After its wait for the lock, this statement may see old versions of other rows. So `readEpoch` reads them again.
     await tx.run("SELECT 1 FROM meta WHERE name = 'epoch' FOR UPDATE");
     const { epoch = made, madeIn = null, database = "" } = (await readEpoch(tx)) ?? {};
     if (madeIn === database) return epoch;

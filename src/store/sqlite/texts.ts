@@ -23,9 +23,9 @@ const FIRST_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 50, reward:
 /** If a slice takes longer than this, the next slice is half as large. Otherwise the next slice is twice as large. */
 const TARGET_MS = 2;
 /**
- * Number of rounds of a search. Each round reads the texts that were stored during the previous round, so that
- * the transaction that redacts has few texts to read. The number is fixed, because another process may store rewards
- * all the time.
+ * Number of rounds of a search. Each round reads the texts that were stored during the previous round. So the
+ * redacting transaction has few texts left to read. The number is fixed, because another process may store rewards all
+ * the time.
  */
 const ROUNDS = 3;
 const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0 };

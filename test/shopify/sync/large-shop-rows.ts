@@ -28,10 +28,12 @@ async function loadByPages({ platform, test }: ConnectedShop): Promise<Rows> {
 
 let unchanged: Promise<Rows> | undefined;
 
-/** The rows of the large shop after a load by pages, for tests in which the shop does not change. They are read once. */
+/** The rows of the large shop after a load by pages, for tests in which the shop does not change. Reads them once. */
 export async function unchangedRows(): Promise<Rows> {
   unchanged ??= largeShop().then(loadByPages);
-  return unchanged;
+  const rows = await unchanged;
+  expect(rows.map(({ length }) => length)).toEqual([260, 260, 520]);
+  return rows;
 }
 
 /** Expects that the mirror has the same rows as after a load by pages, and that no orders are staged. */

@@ -26,7 +26,7 @@ import {
 
 type Data = Readonly<Record<string, unknown>>;
 /** A field of an answer that has a cost. A query can select it at several places, always with the same arguments. */
-interface Selected {
+interface SelectedField {
   field: GraphQLField<unknown, unknown>;
   /** The type of the field's objects. */
   type: GraphQLCompositeType;
@@ -35,7 +35,7 @@ interface Selected {
   /** The selection sets of all places. */
   sets: SelectionSetNode[];
 }
-type Fields = Map<string, Selected>;
+type Fields = Map<string, SelectedField>;
 
 const MUTATION_COST = 10;
 const CONNECTION_COST = 2;
@@ -67,9 +67,12 @@ export function pageWeight(nodes: number): number {
  * expensive type counts. Without `data` this is the requested cost, with `data` the actual cost.
  *
  * The actual cost of a connection is an assumption: 2 + weight(number of returned nodes) × their mean cost. Recorded
- * actual costs agree in three cases: a query with `metafields(first: 10)` costs 8 points instead of 10 if it gets three
- * metafields, an empty connection of edges costs 2, and an object that is null costs 1. Some connections of `nodes` keep the
- * weight of the page size when they are empty, such as pages, blogs and articles.
+ * actual costs agree in three cases:
+ * - a query with `metafields(first: 10)` costs 8 points instead of 10 if it gets three metafields
+ * - an empty connection of edges costs 2
+ * - an object that is null costs 1
+ *
+ * Some connections of `nodes` keep the weight of the page size when they are empty, such as pages, blogs and articles.
  */
 export class QueryCost {
   private readonly schema: GraphQLSchema;
@@ -115,7 +118,7 @@ export class QueryCost {
    * The cost of a field that returns an object, a list or a connection.
    * @param value the returned value, for the actual cost; undefined for the requested cost
    */
-  private object(selected: Selected, value: unknown): number {
+  private object(selected: SelectedField, value: unknown): number {
     const { field, type, sets } = selected;
     if (type.name.endsWith("Connection"))
       return CONNECTION_COST + this.connection(selected, isData(value) ? value : undefined);
@@ -125,7 +128,7 @@ export class QueryCost {
     return 1 + Math.max(0, ...parts.map((part) => this.selection(type, sets, part)));
   }
 
-  private connection(selected: Selected, returned: Data | undefined): number {
+  private connection(selected: SelectedField, returned: Data | undefined): number {
     const { type, sets } = selected;
     let eachNode = 0;
     let size = returned === undefined ? this.pageSize(selected) : 0;
@@ -142,17 +145,17 @@ export class QueryCost {
     return Math.floor(pageWeight(size) * eachNode);
   }
 
-  private pageSize({ field, node }: Selected): number {
+  private pageSize({ field, node }: SelectedField): number {
     const { first, last } = getArgumentValues(field, node, this.variables);
     return Number(first ?? last ?? 0);
   }
 
   /** The fields with a cost that `sets` select from an object whose type has this `name`. */
   private fieldsOf(type: GraphQLCompositeType, name: string, sets: readonly SelectionSetNode[]): Fields {
-    const ofSets = this.known.get(sets) ?? new Map<string, Fields>();
-    this.known.set(sets, ofSets);
-    const fields = ofSets.get(name) ?? this.collect(type, name, sets);
-    ofSets.set(name, fields);
+    const fieldsByName = this.known.get(sets) ?? new Map<string, Fields>();
+    this.known.set(sets, fieldsByName);
+    const fields = fieldsByName.get(name) ?? this.collect(type, name, sets);
+    fieldsByName.set(name, fields);
     return fields;
   }
 
