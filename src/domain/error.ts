@@ -83,15 +83,18 @@ export function messageOf(thrown: unknown): string {
   return SYSTEM_MESSAGES[codeOf(thrown)]?.(typeof path === "string" ? path : "it") ?? thrown.message;
 }
 
-/** Error codes of a server that listens on an address which this machine does not have. */
-const NO_ADDRESS = ["EINVAL", "ENOTFOUND", "ENXIO", "ERR_INVALID_ARG_TYPE"];
+/**
+ * Error codes of a server whose address is right. Without an address for the host, Bun gives any other code: the last
+ * code of the name look-up, such as EINVAL or ENOENT.
+ */
+const RIGHT_ADDRESS = ["EACCES", "EPERM", "EADDRINUSE", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"];
 
 /**
  * Returns the error for a server that cannot listen. The message says what to do.
  * @param setting the flag or setting with which the user chooses the port
  */
 export function cannotListen(host: string, port: number, cause: unknown, setting = "--port"): SdsError {
-  const code = NO_ADDRESS.includes(codeOf(cause)) ? "EADDRNOTAVAIL" : codeOf(cause);
+  const code = RIGHT_ADDRESS.includes(codeOf(cause)) ? codeOf(cause) : "EADDRNOTAVAIL";
   const reason =
     code === "EACCES"
       ? "this user may not use ports below 1024: choose another one with --port, and put a proxy in front"

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync, readSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf, SdsError } from "../../src/domain/error.ts";
+import { cannotListen, messageOf, SdsError } from "../../src/domain/error.ts";
 import { temporaryFolder } from "../support/app.ts";
 
 /** The message of the error that a call throws. */
@@ -36,6 +36,17 @@ test("SQLite's errors of a file say what to check", () => {
   expect(messageFrom(() => new Database(file, { readonly: true }).run("CREATE TABLE t (a)"))).toBe(
     "its file cannot be written: run this as its owner, and check its mode and its disk",
   );
+});
+
+test.each([
+  ["EADDRINUSE", "another program uses the port: stop it, or choose another one with --port"],
+  ["EMFILE", "EMFILE: too many files"],
+  ["EADDRNOTAVAIL", "this machine has no such address: use one of its own, such as 127.0.0.1"],
+  ["EINVAL", "this machine has no such address: use one of its own, such as 127.0.0.1"],
+  ["ENOENT", "this machine has no such address: use one of its own, such as 127.0.0.1"],
+])("a server that cannot listen because of %s says why", (code, why) => {
+  const cause = Object.assign(new Error(`${code}: too many files`), { code });
+  expect(cannotListen("x", 80, cause).message).toBe(`cannot listen on x port 80: ${why}`);
 });
 
 test("other messages stay", () => {
