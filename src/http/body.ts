@@ -1,5 +1,5 @@
 import { SdsError } from "../domain/error.ts";
-import { untilAborted } from "../lib/waits.ts";
+import { type Awaitable, untilAborted } from "../lib/waits.ts";
 import { refusals } from "./refusals.ts";
 
 /**
@@ -24,6 +24,8 @@ const STALLED_MS = 1_000;
 const TIMEOUT_MS = 30_000;
 /** How long the body of a refused request is read and dropped. */
 const DROP_MS = 1_000;
+/** How many bodies are dropped at once. Each may take some megabytes, which no budget counts. */
+const MAX_DROPS = 16;
 const NO_BYTES = new Uint8Array();
 const TOO_MANY = "Too many bodies are being read at once.";
 
@@ -86,7 +88,7 @@ export function createBodyReader({
 
 /**
  * Reads the pieces of a body. When the signal aborts, stops and frees the pieces. Of a body that is too large, leaves
- * the rest to Bun, or to `dropBody` if the connection ends.
+ * the rest to Bun, or to the body dropper if the connection ends.
  * @param count counts a piece
  */
 async function readPieces(
@@ -126,23 +128,36 @@ function endsConnection({ headers }: Request): boolean {
   return options.some((option) => option.trim() === "close");
 }
 
+/** Returns a response, after the body of the request was dropped if necessary. */
+type BodyDropper = (request: Request, response: Response) => Awaitable<Response>;
+
 /**
- * Reads and drops the body of a refused request, if the connection ends with the answer. Otherwise a sender that still
- * writes would get an error, and not see the answer (RFC 9112, 9.6). In other connections, Bun itself drops the body.
- * @param timeoutMs after this time, the rest is not read
- * @returns undefined if there is nothing to drop
+ * Makes a body dropper. If a response is a refusal and ends the connection, the dropper first reads and drops the
+ * request's body. Otherwise a sender that still writes would get an error, and not see the response (RFC 9112, 9.6). In
+ * other connections, Bun itself drops the body. After a 503 nothing is dropped, because the program has too much to do.
+ * A client of HTTP/1.0 that sends no `Connection: close` is not recognized.
+ * @param options for tests
  */
-export function dropBody(request: Request, timeoutMs = DROP_MS): Promise<void> | undefined {
-  const body = endsConnection(request) ? request.body : null;
-  if (body === null || body.locked) return undefined;
-  const reader = body.getReader();
-  const timer = setTimeout(() => void reader.cancel().catch(() => undefined), timeoutMs);
-  const drop = async () => {
-    while (!(await reader.read()).done);
+export function createBodyDropper({ timeoutMs = DROP_MS, maxDrops = MAX_DROPS } = {}): BodyDropper {
+  let drops = 0;
+  async function drop(reader: ReadableStreamDefaultReader): Promise<void> {
+    drops += 1;
+    const timer = setTimeout(() => void reader.cancel().catch(() => undefined), timeoutMs);
+    try {
+      while (!(await reader.read()).done);
+    } catch {
+      // The sender has closed the connection.
+    } finally {
+      clearTimeout(timer);
+      drops -= 1;
+    }
+  }
+
+  return (request, response) => {
+    const isDropped = response.status >= 400 && response.status !== 503 && drops < maxDrops && endsConnection(request);
+    const body = isDropped ? request.body : null;
+    return body === null || body.locked ? response : drop(body.getReader()).then(() => response);
   };
-  return drop()
-    .catch(() => undefined)
-    .finally(() => clearTimeout(timer));
 }
 
 /** A body that is not complete yet. */

@@ -2,7 +2,7 @@ import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
 import type { Log } from "../lib/log.ts";
 import { type Awaitable, andThen } from "../lib/waits.ts";
-import { dropBody } from "./body.ts";
+import { createBodyDropper } from "./body.ts";
 import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import { type Method, type Route, type RouteContext, urlPathOf } from "./routes.ts";
@@ -52,6 +52,7 @@ export function createHttpApp(
   { unknown = () => respondNotFound(), observers = [], needsAddress = false }: HttpOptions = {},
 ) {
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
+  const afterBody = createBodyDropper();
 
   /**
    * Answers a request. Returns a plain response if the handler returns a plain response (lib/waits.ts).
@@ -65,22 +66,23 @@ export function createHttpApp(
   ): Awaitable<Response> {
     const found = routeWithId(table, matched, request, parameters);
     const context = contextOf(request, found === matched ? parameters : {}, clients, server);
-    if (observers.length === 0) return answer(found, request, context);
+    const respond = () => answer(found, request, context);
+    if (observers.length === 0) return andThen(respond(), (response) => afterBody(request, response));
     const facts = { route: labelOf(found), method: request.method, context };
     const address = needsAddress ? addressOf(request, clients, server) : () => "";
-    return observed(observers, { ...facts, address }, () => answer(found, request, context));
+    const observing = observed(observers, { ...facts, address }, respond);
+    return andThen(observing, (response) => afterBody(request, response));
   }
 
   function answer(route: Route | undefined, request: Request, context: RouteContext): Awaitable<Response> {
-    if (route === undefined) return afterBody(request, unknown(request));
+    if (route === undefined) return unknown(request);
     const handler = route.methods[request.method as Method];
-    if (handler === undefined) return afterBody(request, respondMethodNotAllowed(Object.keys(route.methods)));
-    const refuse = (thrown: unknown) => afterBody(request, respondThrown(thrown));
+    if (handler === undefined) return respondMethodNotAllowed(Object.keys(route.methods));
     try {
       const response = handler(request, context);
-      return response instanceof Promise ? response.catch(refuse) : response;
+      return response instanceof Promise ? response.catch(respondThrown) : response;
     } catch (thrown) {
-      return refuse(thrown);
+      return respondThrown(thrown);
     }
   }
 
@@ -112,11 +114,6 @@ export function createHttpApp(
     app.route(method, "/*", ({ request }) => serve(undefined, request, {}), { parse: "none" });
   }
   return app;
-}
-
-/** Returns the refusal of a request. If the connection ends with it, first drops the request's body. */
-function afterBody(request: Request, refusal: Response): Awaitable<Response> {
-  return dropBody(request)?.then(() => refusal) ?? refusal;
 }
 
 /** Returns the name of a route for metrics and the log. @param route undefined for unknown paths */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Body, createBodyReader, dropBody } from "../../src/http/body.ts";
+import { type Body, createBodyDropper, createBodyReader } from "../../src/http/body.ts";
 import { nextTurn } from "../../src/lib/waits.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { exchangeInTurn } from "../support/raw-http.ts";
@@ -188,14 +188,14 @@ describe("a sender that asks for a closed connection can send too large a body, 
 
   test.each(forms)("%s", async (_, rest) => {
     const reader = createBodyReader();
+    const afterBody = createBodyDropper({ timeoutMs: 600_000 });
     const server = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       async fetch(request) {
         const refusal = await reader.read(request, { maxBytes: MAX_BYTES, sender: "a" }).catch(({ code }) => code);
-        await dropBody(request, 600_000);
-        return new Response(refusal);
+        return afterBody(request, new Response(refusal, { status: 413 }));
       },
     });
     afterTest(() => server.stop(true));
@@ -204,11 +204,27 @@ describe("a sender that asks for a closed connection can send too large a body, 
   });
 });
 
-test("the body of a refused request is read only if the connection ends, and only for a limited time", async () => {
-  const post = (headers: Record<string, string>) =>
+describe("the body of a request is dropped", () => {
+  const refusal = new Response("", { status: 400 });
+  const endless = (headers: Record<string, string> = { Connection: "close" }) =>
     new Request("http://sds.test/", { method: "POST", body: new TransformStream().readable, headers });
-  const [open, closed] = [post({}), post({ Connection: "TE, Close" })];
-  expect(dropBody(open, 600_000)).toBeUndefined();
-  await dropBody(closed, 1);
-  expect([open.bodyUsed, closed.bodyUsed]).toEqual([false, true]);
+
+  test("only if it is refused, and if the connection ends", () => {
+    const afterBody = createBodyDropper();
+    const [accepted, busy] = [202, 503].map((status) => new Response("", { status })) as [Response, Response];
+    expect(afterBody(endless(), accepted)).toBe(accepted);
+    expect(afterBody(endless(), busy)).toBe(busy);
+    expect(afterBody(endless({ Connection: "keep-alive" }), refusal)).toBe(refusal);
+    expect(afterBody(new Request("http://sds.test/", { headers: { Connection: "close" } }), refusal)).toBe(refusal);
+  });
+
+  test("for a limited time, and of a limited number of requests", async () => {
+    const afterBody = createBodyDropper({ timeoutMs: 1, maxDrops: 1 });
+    for (const Connection of ["close", "TE, Close"]) {
+      const dropping = afterBody(endless({ Connection }), refusal);
+      expect(dropping).toBeInstanceOf(Promise);
+      expect(afterBody(endless(), refusal)).toBe(refusal);
+      expect(await dropping).toBe(refusal);
+    }
+  });
 });
