@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { customerId } from "../../../src/domain/ids.ts";
 import { knownPerson, withoutPerson } from "../../../src/domain/people/person.ts";
 import { createTextSearch, redactionOf, TEXT_PLACES } from "../../../src/domain/people/redaction.ts";
+import { processorMs } from "../../support/processor-time.ts";
 import { customer, gid } from "../../support/records.ts";
 
 const DOMAIN = "alpha.myshopify.com";
@@ -131,13 +132,15 @@ test("a webhook's texts of the billing system are searched, and its own fields s
   expect(JSON.parse(redacted.text).data).toEqual({ ...data, reason_id: "[redacted]: [redacted]" });
 });
 
-test("hostile names do not make the search slow", () => {
-  for (const name of ["- ".repeat(300), "%20".repeat(200), ". a , ".repeat(100), "a ".repeat(500)]) {
+test("hostile names do not make the search slow", async () => {
+  const search = (name: string) => {
     const person = knownPerson({ firstName: name, lastName: name, email: "a@b.c" }, { phone: "1".repeat(15) });
-    const began = performance.now();
-    for (const text of ["-", "%20", "a ", ". a , ", "1-", "a@"]) withoutPerson(`a@b.c ${text.repeat(50_000)}`, person);
-    expect(performance.now() - began).toBeLessThan(2_000);
-  }
+    const texts = ["-", "%20", "a ", ". a , ", "1-", "a@"].map((text) => `a@b.c ${text.repeat(50_000)}`);
+    return processorMs(() => texts.map((text) => withoutPerson(text, person)));
+  };
+  const ordinaryMs = await search("Ada");
+  for (const name of ["- ".repeat(300), "%20".repeat(200), ". a , ".repeat(100), "a ".repeat(500)])
+    expect(await search(name)).toBeLessThan(10 * ordinaryMs);
 });
 
 test.each([
