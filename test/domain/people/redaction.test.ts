@@ -132,15 +132,17 @@ test("a webhook's texts of the billing system are searched, and its own fields s
   expect(JSON.parse(redacted.text).data).toEqual({ ...data, reason_id: "[redacted]: [redacted]" });
 });
 
-test("hostile names do not make the search slow", async () => {
-  const search = (name: string) => {
+test("hostile names and texts do not make the search slow", async () => {
+  const search = (name: string, parts: readonly string[]) => {
     const person = knownPerson({ firstName: name, lastName: name, email: "a@b.c" }, { phone: "1".repeat(15) });
-    const texts = ["-", "%20", "a ", ". a , ", "1-", "a@"].map((text) => `a@b.c ${text.repeat(50_000)}`);
+    const texts = parts.map((part) => `a@b.c ${part.repeat(50_000)}`);
     return processorMs(() => texts.map((text) => withoutPerson(text, person)));
   };
-  const ordinaryMs = await search("Ada");
-  for (const name of ["- ".repeat(300), "%20".repeat(200), ". a , ".repeat(100), "a ".repeat(500)])
-    expect(await search(name)).toBeLessThan(10 * ordinaryMs);
+  const hostile = ["-", "%20", "a ", ". a , ", "1-", "a@"];
+  const ordinary = hostile.map((part) => "x".repeat(part.length));
+  const ordinaryMs = await search("Ada", ordinary);
+  for (const name of ["Ada", "- ".repeat(300), "%20".repeat(200), ". a , ".repeat(100), "a ".repeat(500)])
+    expect(await search(name, hostile)).toBeLessThan(10 * ordinaryMs);
 });
 
 test.each([
