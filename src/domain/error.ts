@@ -84,8 +84,8 @@ export function messageOf(thrown: unknown): string {
 }
 
 /**
- * Error codes of a server whose address is right. Without an address for the host, Bun gives any other code: the last
- * code of the name look-up, such as EINVAL or ENOENT.
+ * Error codes of a server whose address is right. Any other code can come from the look-up of the host's name: Bun then
+ * gives the last one, such as EINVAL or ENOENT.
  */
 const RIGHT_ADDRESS = ["EACCES", "EPERM", "EADDRINUSE", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"];
 
@@ -94,7 +94,7 @@ const RIGHT_ADDRESS = ["EACCES", "EPERM", "EADDRINUSE", "EMFILE", "ENFILE", "ENO
  * @param setting the flag or setting with which the user chooses the port
  */
 export function cannotListen(host: string, port: number, cause: unknown, setting = "--port"): SdsError {
-  const code = RIGHT_ADDRESS.includes(codeOf(cause)) ? codeOf(cause) : "EADDRNOTAVAIL";
+  const code = ["", ...RIGHT_ADDRESS].includes(codeOf(cause)) ? codeOf(cause) : "EADDRNOTAVAIL";
   const reason =
     code === "EACCES"
       ? "this user may not use ports below 1024: choose another one with --port, and put a proxy in front"

@@ -49,6 +49,10 @@ test.each([
   expect(cannotListen("x", 80, cause).message).toBe(`cannot listen on x port 80: ${why}`);
 });
 
+test("a server that cannot listen because of an error without a code gives its message", () => {
+  expect(cannotListen("x", 80, new Error("broken")).message).toBe("cannot listen on x port 80: broken");
+});
+
 test("other messages stay", () => {
   expect(messageOf(new SdsError("failed", "it is late"))).toBe("it is late");
   expect(messageOf("a text")).toBe("a text");
