@@ -24,7 +24,10 @@ const STALLED_MS = 1_000;
 const TIMEOUT_MS = 30_000;
 /** How long the body of a refused request is read and dropped. */
 const DROP_MS = 1_000;
-/** How many bodies are dropped at once. Each may take some megabytes, which no budget counts. */
+/**
+ * How many bodies are dropped at once. Each may take some megabytes, which no budget counts. Beyond this number, the
+ * answer is sent at once, so a client that holds all drops only makes other clients miss their answers.
+ */
 const MAX_DROPS = 16;
 const NO_BYTES = new Uint8Array();
 const TOO_MANY = "Too many bodies are being read at once.";
@@ -122,7 +125,7 @@ async function readPieces(
   }
 }
 
-/** Whether Bun closes the connection after the answer, because the sender asked for it. */
+/** Whether the sender asked to close the connection after the answer (RFC 9112, 9.6). */
 function endsConnection({ headers }: Request): boolean {
   const options = headers.get("connection")?.toLowerCase().split(",") ?? [];
   return options.some((option) => option.trim() === "close");
@@ -132,10 +135,10 @@ function endsConnection({ headers }: Request): boolean {
 type BodyDropper = (request: Request, response: Response) => Awaitable<Response>;
 
 /**
- * Makes a body dropper. If a response is a refusal and ends the connection, the dropper first reads and drops the
- * request's body. Otherwise a sender that still writes would get an error, and not see the response (RFC 9112, 9.6). In
- * other connections, Bun itself drops the body. After a 503 nothing is dropped, because the program has too much to do.
- * A client of HTTP/1.0 that sends no `Connection: close` is not recognized.
+ * Makes a body dropper. If a response is a refusal and the request ends the connection, the dropper first reads and
+ * drops the request's body. Otherwise a sender that still writes would get an error, and not see the response
+ * (RFC 9112, 9.6). In other connections, Bun itself drops the body. Before a 503 nothing is dropped, because the
+ * program has too much to do. A client of HTTP/1.0 that sends no `Connection: close` is not recognized.
  * @param options for tests
  */
 export function createBodyDropper({ timeoutMs = DROP_MS, maxDrops = MAX_DROPS } = {}): BodyDropper {

@@ -206,8 +206,8 @@ describe("a sender that asks for a closed connection can send too large a body, 
 
 describe("the body of a request is dropped", () => {
   const refusal = new Response("", { status: 400 });
-  const endless = (headers: Record<string, string> = { Connection: "close" }) =>
-    new Request("http://sds.test/", { method: "POST", body: new TransformStream().readable, headers });
+  const endless = (headers = { Connection: "close" }, body = new TransformStream<Uint8Array>().readable) =>
+    new Request("http://sds.test/", { method: "POST", body, headers });
 
   test("only if it is refused, and if the connection ends", () => {
     const afterBody = createBodyDropper();
@@ -216,6 +216,23 @@ describe("the body of a request is dropped", () => {
     expect(afterBody(endless(), busy)).toBe(busy);
     expect(afterBody(endless({ Connection: "keep-alive" }), refusal)).toBe(refusal);
     expect(afterBody(new Request("http://sds.test/", { headers: { Connection: "close" } }), refusal)).toBe(refusal);
+  });
+
+  test("only if nobody has read it", async () => {
+    const request = new Request("http://sds.test/", { method: "POST", body: "{}", headers: { Connection: "close" } });
+    await request.bytes();
+    expect(createBodyDropper()(request, refusal)).toBe(refusal);
+  });
+
+  test("until the sender ends the connection", async () => {
+    const afterBody = createBodyDropper({ maxDrops: 1 });
+    for (let request = 1; request <= 2; request += 1) {
+      const { readable, writable } = new TransformStream();
+      const dropping = afterBody(endless({ Connection: "close" }, readable), refusal);
+      expect(dropping).toBeInstanceOf(Promise);
+      void writable.abort(new Error("the sender has closed the connection")).catch(() => undefined);
+      expect(await dropping).toBe(refusal);
+    }
   });
 
   test("for a limited time, and of a limited number of requests", async () => {
