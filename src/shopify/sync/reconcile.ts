@@ -73,9 +73,9 @@ export async function reconcile(
 }
 
 /**
- * Returns the time up to which complete runs have read all changes. A load does not read changes of charged orders, so
- * its time is used only without a time of a reconciliation. A future time is ignored: it was stored before the clock
- * was set back. If only future times are known, everything is read.
+ * Returns the time up to which complete runs have read all changes. A load does not read changes of charged orders. Its
+ * time is used only if no reconciliation has a past time. A future time is ignored: it was stored before the clock was
+ * set back. If only future times are known, everything is read.
  */
 export async function coveredUntil(
   syncs: Pick<SyncStore, "lastComplete">,

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createTokenEndpoint } from "../../../src/shopify/api/token-endpoint.ts";
 import { connected, DOMAIN, HOUR_MS, SECRET } from "../../support/connected.ts";
 
+/** A token endpoint whose answer is replaced. */
 async function endpointWith(status: number, body: unknown, app = {}) {
   const all = await connected();
   all.platform.fault = () => ({ status, body: JSON.stringify(body) });

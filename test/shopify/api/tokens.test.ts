@@ -278,5 +278,3 @@ describe("a failed renewal", () => {
     expect(all.remote.tokens.isGood(await tokens.get(shop))).toBe(true);
   });
 });
-
-/** A token endpoint whose answer is replaced. */
