@@ -96,6 +96,18 @@ describe("the bytes of all bodies are limited", () => {
     expect(await Promise.all([second, third].map(bytesOf))).toEqual([50_001, 60_000]);
   });
 
+  test("and stalled bodies are given up one after the other, until there is room", async () => {
+    const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
+    const stalled = ["a", "b"].map((sender) => stream(reader, sender));
+    for (const upload of stalled) await send(upload, 60_000);
+    time += 1_000;
+    const other = stream(reader, "c");
+    await send(other, 90_000);
+    expect(await Promise.all(stalled.map(({ result }) => result))).toEqual([GIVEN_UP, GIVEN_UP]);
+    other.send();
+    expect(await bytesOf(other)).toBe(90_000);
+  });
+
   test("and if no body is stalled, a body that makes progress takes the room of a sender with more bytes", async () => {
     const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
     const [first, second] = [stream(reader, "a"), stream(reader, "a")];
