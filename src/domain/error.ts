@@ -85,7 +85,7 @@ export function messageOf(thrown: unknown): string {
 
 /**
  * Error codes of a server whose address is right. Any other code can come from the look-up of the host's name: Bun then
- * gives the last one, such as EINVAL or ENOENT.
+ * gives the last one, such as EINVAL or ENOENT. An error without a code comes from elsewhere.
  */
 const RIGHT_ADDRESS = ["EACCES", "EPERM", "EADDRINUSE", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"];
 

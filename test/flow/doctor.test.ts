@@ -37,14 +37,15 @@ interface Result {
 }
 
 /**
- * The names, modes and owners of a folder and its files, and their sizes and times unless a `serve` runs. A `serve`
- * changes sizes and times at any moment: it shortens the write-ahead log each minute.
+ * The names, sizes, times, modes and owners of a folder and its files. While `serve` runs, leaves out the sizes and
+ * times of the database's files, because `serve` shortens the write-ahead log each minute.
  */
 function listing(folder: string, isServed: boolean): string[] {
   if (!existsSync(folder)) return [];
   return [".", ...readdirSync(folder).toSorted()].map((name) => {
     const { size, mtimeMs, mode, uid, ino } = lstatSync(join(folder, name));
-    return [name, mode, uid, ino, ...(isServed ? [] : [size, mtimeMs])].join(" ");
+    const mayChange = isServed && name.startsWith("sds.db");
+    return [name, mode, uid, ino, ...(mayChange ? [] : [size, mtimeMs])].join(" ");
   });
 }
 
