@@ -1,6 +1,9 @@
 import { join } from "node:path";
 import { Glob } from "bun";
 
+/** The timeout of one test. The slowest, which runs the demo on the source, takes 40 seconds. */
+const TEST_LIMIT_MS = 180_000;
+
 export type Verdict = { passed: true } | { passed: false; file: string | undefined; why: "failed" | "time limit" };
 
 /** Runs test files of a folder until the first failure. @param limitMs a run that takes longer counts as hanging */
@@ -14,7 +17,8 @@ export async function runTests(
   const paths = files.map((file) => `./${file}`);
   const shared = files.length > 1 ? ["--parallel=2", "--no-isolate"] : [];
   // The tests get a process group of their own. Killing the group also ends programs that a hanging test has started.
-  const child = Bun.spawn([process.execPath, "test", "--bail", "--timeout=30000", ...shared, ...options, ...paths], {
+  const limits = ["--bail", `--timeout=${TEST_LIMIT_MS}`];
+  const child = Bun.spawn([process.execPath, "test", ...limits, ...shared, ...options, ...paths], {
     cwd: folder,
     env: { ...env, NO_COLOR: "1" },
     stdin: "ignore",
