@@ -133,6 +133,7 @@ function rowsIn(page: string, id: string): string[][] {
 
 const BROWSE = "/admin/data/browse";
 const DOMAIN = "alpha.myshopify.com";
+const IDS = { customers: customerId(DOMAIN, gid.customer(1)), subscriptions: subscriptionId(DOMAIN, gid.contract(1)) };
 const HOSTILE = `</script><script>alert(1)</script>"'\u202eabc\u0000`;
 
 describe("the browser of rows", () => {
@@ -184,25 +185,46 @@ describe("the browser of rows", () => {
     const key = await newKey(all.app.store, shop);
     const person = { firstName: "Ada", lastName: "Abe", email: "ada@example.com" };
     await apply(all.app, shop, [customer(1, person), subscription(1), order(1, 3)]);
-    const ids = {
-      customers: customerId(DOMAIN, gid.customer(1)),
-      subscriptions: subscriptionId(DOMAIN, gid.contract(1)),
-    };
-    for (const [resource, id] of Object.entries(ids)) {
+    for (const [resource, id] of Object.entries(IDS)) {
       const answer = await all.request(`/api/v1/${resource}/${id}`, { headers: { Authorization: `Bearer ${key}` } });
       expect(jsonIn(await html(`${BROWSE}/${id}`))).toEqual(await answer.json());
     }
-    const shown = await html(`${BROWSE}/${ids.subscriptions}`);
+    const shown = await html(`${BROWSE}/${IDS.subscriptions}`);
     expect(rowsIn(shown, "orders").map(([name]) => name)).toEqual(["Order 1003"]);
-    expect(shown).toContain(`href="${BROWSE}/${ids.customers}"`);
-    expect(factsIn(shown, "facts")).toMatchObject({ Status: "● Active", Items: "2 × House blend, USD 12.50" });
-    const ofCustomer = await html(`${BROWSE}/${ids.customers}`);
+    expect(shown).toContain(`href="${BROWSE}/${IDS.customers}"`);
+    const ofCustomer = await html(`${BROWSE}/${IDS.customers}`);
     expect(factsIn(ofCustomer, "facts")).toMatchObject({ Name: "Ada Abe", "E-mail": "ada@example.com" });
-    expect(rowsIn(ofCustomer, "subscriptions")).toEqual([["Subscription 1", `${BROWSE}/${ids.subscriptions}`]]);
+    expect(rowsIn(ofCustomer, "subscriptions")).toEqual([["Subscription 1", `${BROWSE}/${IDS.subscriptions}`]]);
     // Lists have no personal data.
-    for (const path of [`${BROWSE}?resource=customers`, `${BROWSE}?resource=orders&customerId=${ids.customers}`])
+    for (const path of [`${BROWSE}?resource=customers`, `${BROWSE}?resource=orders&customerId=${IDS.customers}`])
       expect(await html(path)).not.toMatch(/Ada|Abe|example\.com/);
-    expect(jsonIn(await html(`${BROWSE}/${ids.subscriptions}?include=customFields`))).toHaveProperty("customFields");
+    expect(jsonIn(await html(`${BROWSE}/${IDS.subscriptions}?include=customFields`))).toHaveProperty("customFields");
+  });
+
+  test("each fact of a row has its name", async () => {
+    const { all, html, shop } = await signedIn();
+    const fields = { firstName: "Ada", marketingConsent: true, creditsCents: 250, loyaltyTier: 2 };
+    await apply(all.app, shop, [customer(1, fields), subscription(1), order(1, 3)]);
+    const [[, ofOrder = ""] = []] = rowsIn(await html(`${BROWSE}?resource=orders`), "rows");
+    const shared = { Items: "2 × House blend, USD 12.50", Deliveries: "Show the webhooks about it" };
+    expect(factsIn(await html(ofOrder), "facts")).toEqual({
+      ...shared,
+      ...{ Status: "● Paid", Renewal: "3", Billed: "2026-02-01 00:00 UTC" },
+      ...{ Subscription: IDS.subscriptions, Customer: IDS.customers },
+      ...{ Subtotal: "USD 25.00", Discounts: "USD 5.00", "Store credit": "USD 1.00", Total: "USD 19.00" },
+      ...{ Gid: gid.order(1003), Id: ofOrder.slice(BROWSE.length + 1) },
+    });
+    expect(factsIn(await html(`${BROWSE}/${IDS.subscriptions}`), "facts")).toEqual({
+      ...shared,
+      ...{ Status: "● Active", Customer: IDS.customers, Billed: "every month", "Renewals billed": "1" },
+      ...{ "Next billing": "2026-02-01 00:00 UTC", Started: "2026-01-01 00:00 UTC", Cancelled: "–" },
+      ...{ Gid: gid.contract(1), Id: IDS.subscriptions },
+    });
+    expect(factsIn(await html(`${BROWSE}/${IDS.customers}`), "facts")).toEqual({
+      ...{ Name: "Ada", "E-mail": "–", "Marketing e-mail": "allowed", "Store credit": "USD 2.50" },
+      ...{ "Loyalty tier": "2", "First seen": "2026-03-01 12:00 UTC", Deliveries: shared.Deliveries },
+      ...{ Gid: gid.customer(1), Id: IDS.customers },
+    });
   });
 
   test("a redacted customer has no name, also in the JSON, and a nameless one is told from it", async () => {
