@@ -7,7 +7,7 @@ import type { Mutant } from "./mutation/candidates.ts";
 import { measureTests, orderTests, type TestFile } from "./mutation/coverage.ts";
 import { apply, isDifferentProgram, sample } from "./mutation/sample.ts";
 import { candidatesOf } from "./mutation/sources.ts";
-import { hasRightTypes, runTests } from "./mutation/suite.ts";
+import { build, hasRightTypes, runTests } from "./mutation/suite.ts";
 
 /** The tests must find this percentage of the changes. Otherwise the exit status is 1. */
 const WANTED_PERCENT = 90;
@@ -112,7 +112,11 @@ async function killerOf(folder: string, mutant: Mutant, tests: readonly TestFile
     }
     // The type check runs before the other tests, because it is quicker.
     if (!(await hasRightTypes(folder))) return "types";
-    return (await failureOf(folder, likely.slice(TRIED_ALONE))) ?? (await failureOf(folder, others));
+    const rest = Map.groupBy([...likely.slice(TRIED_ALONE), ...others], ({ path }) => path.startsWith("test/flow/"));
+    const by = await failureOf(folder, rest.get(false) ?? []);
+    if (by !== undefined) return by;
+    const binary = await build(folder);
+    return binary === undefined ? "build" : await failureOf(folder, rest.get(true) ?? [], binary);
   } finally {
     writeFileSync(join(folder, mutant.path), text);
   }
@@ -121,8 +125,9 @@ async function killerOf(folder: string, mutant: Mutant, tests: readonly TestFile
 /**
  * Runs the test files. A failure counts only if the failed file fails again when it runs alone: some tests fail by
  * chance on a busy machine.
+ * @param binary the flow tests run this executable; without it, the source
  */
-async function failureOf(folder: string, files: readonly TestFile[]): Promise<string | undefined> {
+async function failureOf(folder: string, files: readonly TestFile[], binary?: string): Promise<string | undefined> {
   if (files.length === 0) return undefined;
   const run = (some: readonly TestFile[]) => {
     const limitMs = some.reduce((sum, { durationMs }) => sum + durationMs, 0) * PATIENCE + GRACE_MS;
@@ -130,6 +135,7 @@ async function failureOf(folder: string, files: readonly TestFile[]): Promise<st
       folder,
       some.map(({ path }) => path),
       limitMs,
+      { binary },
     );
   };
   const first = await run(files);
@@ -143,6 +149,7 @@ async function failureOf(folder: string, files: readonly TestFile[]): Promise<st
   return failureOf(
     folder,
     files.filter(({ path }) => path !== first.file),
+    binary,
   );
 }
 

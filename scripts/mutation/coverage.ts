@@ -49,7 +49,7 @@ async function measure(folder: string, path: string): Promise<TestFile> {
   const coverage = join(folder, "coverage", path);
   const start = performance.now();
   const options = ["--coverage", "--coverage-reporter=lcov", `--coverage-dir=${coverage}`];
-  const { passed } = await runTests(folder, [path], LIMIT_MS, options);
+  const { passed } = await runTests(folder, [path], LIMIT_MS, { options });
   const durationMs = Math.round(performance.now() - start);
   const report = join(coverage, "lcov.info");
   const lines = existsSync(report) ? readLcov(readFileSync(report, "utf8")) : {};

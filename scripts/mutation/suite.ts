@@ -6,21 +6,25 @@ const TEST_LIMIT_MS = 180_000;
 
 export type Verdict = { passed: true } | { passed: false; file: string | undefined; why: "failed" | "time limit" };
 
-/** Runs test files of a folder until the first failure. @param limitMs a run that takes longer counts as hanging */
+/**
+ * Runs test files of a folder until the first failure.
+ * @param limitMs a run that takes longer counts as hanging
+ * @param binary the flow tests run this executable; without it, the source
+ */
 export async function runTests(
   folder: string,
   files: readonly string[],
   limitMs: number,
-  options: readonly string[] = [],
+  { options = [], binary }: { options?: readonly string[]; binary?: string | undefined } = {},
 ): Promise<Verdict> {
-  const { SDS_BINARY: _, ...env } = process.env;
+  const env = { ...process.env, SDS_BINARY: binary, NO_COLOR: "1" };
   const paths = files.map((file) => `./${file}`);
   const shared = files.length > 1 ? ["--parallel=2", "--no-isolate"] : [];
   // The tests get a process group of their own. Killing the group also ends programs that a hanging test has started.
   const limits = ["--bail", `--timeout=${TEST_LIMIT_MS}`];
   const child = Bun.spawn([process.execPath, "test", ...limits, ...shared, ...options, ...paths], {
     cwd: folder,
-    env: { ...env, NO_COLOR: "1" },
+    env,
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",
@@ -59,9 +63,15 @@ export function testFilesIn(folder: string): string[] {
 
 /** Whether the folder passes the type check. */
 export async function hasRightTypes(folder: string): Promise<boolean> {
-  const tsc = join(folder, "node_modules/.bin/tsc");
-  return (
-    (await Bun.spawn([process.execPath, tsc, "--project", "."], { cwd: folder, stdout: "ignore", stderr: "ignore" })
-      .exited) === 0
-  );
+  return succeeds(folder, [join(folder, "node_modules/.bin/tsc"), "--project", "."]);
+}
+
+/** Builds the executable of the folder. @returns its path; undefined if the build failed */
+export async function build(folder: string): Promise<string | undefined> {
+  return (await succeeds(folder, ["scripts/build.ts"])) ? join(folder, "dist/sds") : undefined;
+}
+
+async function succeeds(folder: string, script: readonly string[]): Promise<boolean> {
+  const program = [process.execPath, ...script];
+  return (await Bun.spawn(program, { cwd: folder, stdout: "ignore", stderr: "ignore" }).exited) === 0;
 }
