@@ -19,6 +19,14 @@ export async function countRunning(db: Database, beginning: string): Promise<num
   return found?.n ?? 0;
 }
 
+/** How many sessions of a database wait for a lock. */
+export async function countLockWaits(db: Database): Promise<number> {
+  const found = await db.get<{ n: number }>(
+    "SELECT count(*)::int4 AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+  );
+  return found?.n ?? 0;
+}
+
 /** Whether a session of the server still exists. */
 export async function hasSession(db: Database, pid: number): Promise<boolean> {
   return (await db.get("SELECT 1 AS one FROM pg_stat_activity WHERE pid = $1::int", [pid])) !== undefined;

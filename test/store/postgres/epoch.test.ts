@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { SQL } from "bun";
 import { failures } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
-import { openDatabase } from "../../support/postgres-connections.ts";
+import { afterTest } from "../../support/cleanup.ts";
+import { eventually, LIMIT_MS } from "../../support/eventually.ts";
+import { countLockWaits, openDatabase } from "../../support/postgres-connections.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
@@ -12,16 +15,23 @@ const RESTORED_IN_PLACE = "UPDATE meta SET value = '' WHERE name = 'epoch_databa
 describe.skipIf(!hasPostgres())("the epoch of a PostgreSQL database", () => {
   async function opened() {
     const url = await emptyDatabase();
-    const options = { masterKeyFile: join(temporaryFolder(), "master.key") };
-    return { db: openDatabase(url), open: () => openStoreAt(url, options) };
+    const options = { masterKeyFile: join(temporaryFolder(), "master.key"), deadlineMs: LIMIT_MS };
+    return { url, db: openDatabase(url), open: () => openStoreAt(url, options) };
   }
 
   test("is new after the statement for a restore in place, and the same for all nodes that start then", async () => {
-    const { db, open } = await opened();
+    const { url, db, open } = await opened();
     const before = (await open()).epoch;
     expect((await open()).epoch).toEqual(before);
     await db.run(RESTORED_IN_PLACE);
-    const [first, ...others] = await Promise.all([open(), open(), open(), open()]);
+    // The epoch is locked until all nodes wait for it. So no node starts after another one has made it.
+    const holder = new SQL(url, { max: 1 });
+    afterTest(() => holder.close());
+    await holder.unsafe("BEGIN; SELECT 1 FROM meta WHERE name = 'epoch' FOR UPDATE").simple();
+    const starts = Promise.all([open(), open(), open(), open()]);
+    await eventually(async () => (await countLockWaits(db)) === 4);
+    await holder.unsafe("COMMIT").simple();
+    const [first, ...others] = await starts;
     expect(first.epoch).not.toEqual(before);
     expect(first.formerEpochs).toEqual([before]);
     for (const { epoch, formerEpochs } of others)
