@@ -141,6 +141,18 @@ describe("a file with many former states of rows is rewritten, with the same row
     expect(statSync(path).size).toBeLessThan(size / 3);
   });
 
+  test("when more than half of its saved rows are outdated", async () => {
+    const path = join(temporaryFolder(), "orders.copy");
+    const rows = Array.from({ length: 6_000 }, (_, index) => ({ id: `r${index}`, value: 1 }));
+    writeFileSync(path, `${JSON.stringify({ state: second, rows })}\n`.repeat(2));
+    const { size } = statSync(path);
+    const store = await open(path);
+    expect(statSync(path).size).toBe(size);
+    await store.save(rows.slice(0, 1), second);
+    await open(path);
+    expect(statSync(path).size).toBeLessThan(size * 0.6);
+  });
+
   test.each([
     ["without rows", []],
     ["with one row", [{ id: "a", value: 1 }]],

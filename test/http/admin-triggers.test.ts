@@ -5,6 +5,7 @@ import { chooseAllEvents } from "../conformance/fixtures.ts";
 import { apply, START } from "../support/app.ts";
 import { subscription } from "../support/records.ts";
 import { led, signedIn } from "../support/signed-in.ts";
+import { textIn } from "./page-parts.ts";
 
 describe("workflow triggers", () => {
   test("are switched on and off, all together and one by one", async () => {
@@ -55,6 +56,7 @@ describe("workflow triggers", () => {
     expect(queued?.kind).toBe("trigger");
     expect(await html("/admin/triggers")).not.toContain('id="connection"');
     const page = await html("/admin/deliveries/workflows");
+    expect(textIn(page, "last")).toStartWith("Status Trigger About Result Queued ");
     expect(page).toContain(`id="last-${queued?.id}"`);
     expect(await html("/admin/deliveries")).toContain('id="no-deliveries"');
     const details = await html(`/admin/deliveries/${queued?.id}`);

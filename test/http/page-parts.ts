@@ -21,3 +21,10 @@ export function textIn(page: string, id: string): string {
 export function linkOf(page: string, id: string): string {
   return (new RegExp(`<a id="${id}"[^>]* href="([^"]*)"`).exec(page)?.[1] ?? "").replaceAll("&amp;", "&");
 }
+
+/** The facts of a list, by their names. */
+export function factsIn(page: string, id: string): Record<string, string> {
+  const [list = ""] = new RegExp(`<dl[^>]* id="${id}".*?</dl>`, "s").exec(page) ?? [];
+  const found = [...list.matchAll(/<dt>(.*?)<\/dt><dd[^>]*>(.*?)<\/dd>/gs)];
+  return Object.fromEntries(found.map(([, name = "", value = ""]) => [name, textOf(value)]));
+}

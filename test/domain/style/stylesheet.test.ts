@@ -92,6 +92,7 @@ test("conditions are kept", () => {
 test("values are kept", () => {
   for (const value of [
     "color:rgb(1 2 3/50%)!important",
+    "top:0!IMPORTANT",
     "margin:-1px calc(1px + -2px)",
     'font:italic 12px/1.5"A B",serif',
     'grid-template-areas:"a b""c d"',
