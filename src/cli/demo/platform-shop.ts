@@ -69,7 +69,7 @@ export class PlatformShop {
     contract.updatedAt = now;
     const isCharged = record.shopifyId !== null;
     for (let count = cycle.attempts.length; count < attemptCount(record); count += 1) {
-      const at = stored === undefined ? Math.min(now, Date.parse(record.billedAt ?? "") + count * HOUR) : now;
+      const at = stored === undefined ? Math.min(now, Date.parse(record.billedAt) + count * HOUR) : now;
       const isDeclined = record.status !== "PENDING" && !(isCharged && count === attemptCount(record) - 1);
       cycle.attempts.push({ at, reason: isDeclined ? (record.reason ?? "insufficient_funds") : null });
     }
@@ -199,7 +199,7 @@ function attemptGid({ subscription, cycleNumber }: OrderRecord, index: number): 
 }
 
 function orderNode({ record, attempts }: { record: OrderRecord; attempts: readonly BilledAttempt[] }) {
-  const at = isoUtc(attempts.at(-1)?.at ?? Date.parse(record.billedAt ?? ""));
+  const at = isoUtc(attempts.at(-1)?.at ?? Date.parse(record.billedAt));
   const discount = {
     allocatedAmountSet: shopMoney(record.discountCents),
     discountApplication: { title: "Subscriber" },
