@@ -100,7 +100,7 @@ test("an e-mail that the server refuses is repeated, and its answer is not logge
   all.app.teller.wake();
   const logged = (text: string) => all.logged.some((line) => line.includes(text));
   await eventually(() => logged("an alert's e-mail failed, and is repeated"));
-  expect(logged("the mail server answered 550")).toBeTrue();
+  expect(logged("the e-mail was not sent: EENVELOPE (the mail server answered 550)")).toBeTrue();
   expect(logged(ADDRESS)).toBeFalse();
   server.recipientAnswer = "250 ok";
   all.clock.ms += 60_000;

@@ -133,6 +133,11 @@ describe("a file is given up", () => {
       () => new Response(null, { status: 302, headers: { Location: "http://127.0.0.1:1/" } }),
       "HTTP 302",
     ],
+    [
+      "of which its host names another size",
+      () => new Response(null, { status: 416, headers: { "Content-Range": "bytes */9" } }),
+      "HTTP 416",
+    ],
     ["with a line that is too long", () => new Response(`{"a":"${"x".repeat(1024 * 1024)}"}\n`), "too long"],
     ["with a line that is no object", () => new Response('{"id":1}\n[1]\n'), "not a JSON object"],
     ["that is no text", () => new Response(new Uint8Array([0, 1, 2, 10])), "not a JSON object"],

@@ -109,6 +109,21 @@ describe("the first load of a connected shop", () => {
     expect(await rows(all)).toBe(3);
   });
 
+  test("stays claimed for 15 s after its process died", async () => {
+    const all = await seeded({ contracts: 3 });
+    const { open, held } = holdContracts(all);
+    const running = runOnce(all);
+    await eventually(() => held() > 0);
+    const holderAfter = async (ms: number) => {
+      const { app, clock } = all.test;
+      return (await app.store.syncs.loadState(all.shop.shop.id, clock.ms + ms))?.holder;
+    };
+    expect(await holderAfter(14_999)).toBeString();
+    expect(await holderAfter(15_000)).toBeNull();
+    open();
+    await running;
+  });
+
   test("is left to a process that does it already, and continues when that process has died", async () => {
     const all = await seeded({ contracts: 3 });
     const { syncs } = all.test.app.store;
