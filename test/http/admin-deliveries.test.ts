@@ -10,7 +10,7 @@ import { eventually } from "../support/eventually.ts";
 import { order, reward, subscription } from "../support/records.ts";
 import { led, signedIn } from "../support/signed-in.ts";
 import { visit } from "../support/visitor.ts";
-import { linkOf } from "./page-parts.ts";
+import { linkOf, textIn } from "./page-parts.ts";
 import { HOOK, queueTests, rowsOf, SCRIPT, SHOWN_SCRIPT } from "./shown-deliveries.ts";
 
 describe("the delivery log", () => {
@@ -175,6 +175,27 @@ describe("the delivery log", () => {
       "first attempt now",
       "2026-02-28 12:00 UTC",
     ]);
+  });
+
+  test("shows samples of what will be there, as long as it is empty", async () => {
+    const { html } = await signedIn();
+    const deliveries = await html("/admin/deliveries");
+    expect(textIn(deliveries, "sample-deliveries")).toBe(
+      "Status Topic About Result Queued " +
+        "● Delivered order.charged Order 1042 · subscription 5003 200 · 48 ms 12 s ago " +
+        "◐ Retrying subscription.updated Subscription 5003 503 attempt 2, next in 3 min 2 min ago " +
+        "✕ Dead order.failed Renewal 3 · subscription 5003 500 5 attempts 2 h ago",
+    );
+    const starts = await html("/admin/deliveries/workflows");
+    expect(textIn(starts, "sample-starts")).toBe(
+      "Status Trigger About Result Queued " +
+        "● Delivered subscription-created Subscription 5003 200 · 48 ms 12 s ago " +
+        "○ Pending billing-attempt-failed Subscription 5003 first attempt now 12 s ago",
+    );
+    for (const page of [deliveries, starts]) {
+      const ids = [...page.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
+      expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
+    }
   });
 
   test("offers to resend only what is dead, and returns to the search", async () => {

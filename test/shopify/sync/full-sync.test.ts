@@ -148,7 +148,7 @@ describe("a load of a whole shop", () => {
     const texts: string[] = [];
     await all.load({}, (progress) => texts.push(progressText(progress)));
     expect(texts.slice(-2)).toEqual(["1,750 of about 1,900 subscriptions", "1,801 of 1,801 subscriptions"]);
-    expect(all.operations().filter((name) => name === "ContractIds").length).toBeLessThan(6);
+    expect(all.operations().filter((name) => name === "ContractIds").length).toBeLessThan(5);
   });
 
   test("queues events of past changes only with `events`", async () => {

@@ -14,7 +14,7 @@ test("the totals count each of 1,200 connections once, although they are read in
   db.run(`${numbers} INSERT INTO shops (id, domain, plan, currency, created_at, intake_secret)
     SELECT n, n || '.myshopify.com', 'pro', 'USD', 0, x'' FROM n`);
   db.run(`${numbers} INSERT INTO connections (shop_id, kind, sealed, scopes, connected_at, events_since, trouble)
-    SELECT n, 'token', x'', '', ${START} - n, 0, iif(n = 1200, NULL, 'refused') FROM n`);
+    SELECT n, 'token', x'', '', ${START} - n, 0, iif(n IN (1, 1200), NULL, 'refused') FROM n`);
   const { read } = totalsStore(quietDatabase(db));
-  expect(await read(START)).toMatchObject({ refusedShops: 1_199, reconciledAt: START - 1_200 });
+  expect(await read(START)).toMatchObject({ refusedShops: 1_198, reconciledAt: START - 1_200 });
 });

@@ -77,6 +77,7 @@ export const SAMPLE_STARTS: Sample = {
   content: <SampleLog id="sample-starts" name="Sample workflow starts" kind="trigger" deliveries={STARTS} />,
 };
 
-function SampleLog(log: Pick<LogTableProps, "id" | "name" | "kind" | "deliveries">) {
-  return <LogTable {...log} now={NOW} query={undefined} />;
+function SampleLog({ deliveries, ...log }: Pick<LogTableProps, "id" | "name" | "kind" | "deliveries">) {
+  const numbered = deliveries.map((each, index) => ({ ...each, id: `${each.id}_${index + 1}` }));
+  return <LogTable {...log} deliveries={numbered} now={NOW} query={undefined} />;
 }
