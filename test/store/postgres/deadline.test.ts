@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { nextTurn } from "../../../src/lib/waits.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
+import { createDeadline } from "../../../src/store/postgres/deadline.ts";
 import type { TransactionQueries } from "../../../src/store/postgres/transaction.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { eventually, LIMIT_MS } from "../../support/eventually.ts";
@@ -173,4 +174,13 @@ describe.skipIf(!hasPostgres())("the deadline of an operation", () => {
     );
     expect(settings.map((setting) => setting?.value)).toEqual(["8s", "4s", "500ms", "30"]);
   });
+});
+
+test("a deadline that was cleared never passes", async () => {
+  const passed: string[] = [];
+  const cleared = createDeadline(1, () => passed.push("cleared"));
+  cleared.clear();
+  const later = createDeadline(2, () => passed.push("later"));
+  expect(await failures([later.passed])).toMatchObject([{ reason: "lost" }]);
+  expect([passed, cleared.isPassed(), later.isPassed()]).toEqual([["later"], false, true]);
 });
