@@ -79,6 +79,26 @@ describe("delivery", () => {
     expect((await program.run(["delivery", "why", "contract-1"])).status).toBe(2);
   });
 
+  test("show says which attempts had no endpoint", async () => {
+    const { program, receiver, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
+    receiver.answer = () => new Response("no", { status: 500 });
+    const server = await program.serve();
+    await post(server.url, subscription(1));
+    const [dead] = await eventually(async () => {
+      const found = await entries("--status", "dead");
+      return found.length === 1 && found;
+    });
+    await program.run(["webhook", "clear"]);
+    const id = dead?.id ?? "";
+    await program.run(["delivery", "retry", id]);
+    const shown = await eventually(async () => {
+      const { stdout } = await program.run(["delivery", "show", id]);
+      return stdout.includes("url 3") && stdout;
+    });
+    expect(shown).toContain(`\nurl 2     ${receiver.url}\n`);
+    expect(shown).toContain("\nurl 3     none\n");
+  });
+
   test("retry --dead counts first, and retries only with --yes", async () => {
     const { program, receiver, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
     receiver.answer = () => new Response(null, { status: 500 });

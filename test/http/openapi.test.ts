@@ -116,6 +116,18 @@ describe("the document", () => {
     expect(wrong.filter(({ problem }) => problem !== undefined)).toEqual([]);
   });
 
+  test("has example orders whose parts make their total", () => {
+    const orders = objectsIn(document).filter(({ object }) => typeof object["totalCents"] === "number");
+    expect(orders.length).toBeGreaterThan(0);
+    for (const { object } of orders) {
+      const [subtotal, discount, credits, total] = ["subtotal", "discount", "credits", "total"].map((part) =>
+        Number(object[`${part}Cents`]),
+      );
+      expect(total).toBePositive();
+      expect(total).toBe((subtotal ?? 0) - (discount ?? 0) - (credits ?? 0));
+    }
+  });
+
   test("has an example of every error, and names for all operations", () => {
     const examples = document.components.schemas["ApiError"]?.["examples"] as { error: { code: string } }[];
     expect(examples.map(({ error }) => error.code)).toEqual([...API_ERROR_CODES]);
