@@ -6,16 +6,22 @@ import { Program } from "../support/program.ts";
 import { gid, subscription } from "../support/records.ts";
 import { shopSending } from "../support/shop-sending.ts";
 
+/** A shop whose endpoint has answered HTTP 500 to both attempts of an event. */
+async function shopWithDead(text: string) {
+  const all = await shopSending({ SDS_RETRY_WAITS: "20ms" });
+  all.receiver.answer = () => new Response(text, { status: 500 });
+  const server = await all.program.serve();
+  await all.post(server.url, subscription(1));
+  const dead = await eventually(async () => {
+    const [first, ...others] = await all.entries("--status", "dead");
+    return others.length === 0 && first;
+  });
+  return { ...all, server, dead };
+}
+
 describe("delivery", () => {
   test("list can be filtered; show prints body, signature and every attempt; retry sends again", async () => {
-    const { program, receiver, secret, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
-    receiver.answer = () => new Response("out\nof order", { status: 500 });
-    const server = await program.serve();
-    await post(server.url, subscription(1));
-    const [dead] = await eventually(async () => {
-      const found = await entries("--status", "dead");
-      return found.length === 1 && found;
-    });
+    const { program, receiver, secret, entries, dead } = await shopWithDead("out\nof order");
     expect(dead).toMatchObject({
       attempts: 2,
       lastStatusCode: 500,
@@ -26,7 +32,7 @@ describe("delivery", () => {
     expect(await entries("--kind", "trigger")).toEqual([]);
     const topic = ["--topic", "subscription.created"];
     for (const filter of [topic, ["--from", "1h"], ["--to", "2099-01-01T00:00:00Z"], ["--subject", gid.contract(1)]])
-      expect(await entries(...filter)).toEqual(dead === undefined ? [] : [dead]);
+      expect(await entries(...filter)).toEqual([dead]);
     for (const filter of [
       [...topic, "--to", "1h"],
       ["--from", "2099-01-01T00:00:00Z"],
@@ -35,7 +41,7 @@ describe("delivery", () => {
       expect(await entries(...filter)).toEqual([]);
     expect((await program.run(["delivery", "list", "--to", "soon"])).stderr).toContain('--to is "soon": it must be');
 
-    const id = dead?.id ?? "";
+    const { id } = dead;
     const shown = await program.json<{ body: string; signature: string; history: object[] }>(["delivery", "show", id]);
     const { body, signature } = receiver.received[0] ?? {};
     expect(shown).toMatchObject({ ...dead, body, signature } as object);
@@ -57,42 +63,27 @@ describe("delivery", () => {
   });
 
   test("why tells what was sent and what was not, and ends with 2 for no id, with 3 for an unknown one", async () => {
-    const { program, receiver, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
-    receiver.answer = () => new Response("no", { status: 500 });
-    const server = await program.serve();
-    await post(server.url, subscription(1));
-    const [dead] = await eventually(async () => {
-      const found = await entries("--status", "dead");
-      return found.length === 1 && found;
-    });
+    const { program, post, server, dead } = await shopWithDead("no");
     await program.run(["webhook", "clear"]);
     await post(server.url, subscription(1, { status: "PAUSED" }));
     expect(await program.json(["delivery", "why", gid.contract(1)])).toMatchObject([
-      { topic: "subscription.created", decision: "dead", delivery: dead?.id, error: dead?.error },
+      { topic: "subscription.created", decision: "dead", delivery: dead.id, error: dead.error },
       { topic: "subscription.updated", decision: "no_endpoint", delivery: null, error: null },
       { topic: null, decision: "nothing_changed", delivery: null },
     ]);
     const { stdout } = await program.run(["delivery", "why", "1"]);
-    expect(stdout).toContain(`subscription.created: dead: The endpoint responded with HTTP 500. (${dead?.id})\n`);
+    expect(stdout).toContain(`subscription.created: dead: The endpoint responded with HTTP 500. (${dead.id})\n`);
     expect(stdout).toContain("subscription.updated: not sent: the shop had no endpoint\n");
     expect((await program.run(["delivery", "why", gid.contract(9)])).status).toBe(3);
     expect((await program.run(["delivery", "why", "contract-1"])).status).toBe(2);
   });
 
   test("show says which attempts had no endpoint", async () => {
-    const { program, receiver, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
-    receiver.answer = () => new Response("no", { status: 500 });
-    const server = await program.serve();
-    await post(server.url, subscription(1));
-    const [dead] = await eventually(async () => {
-      const found = await entries("--status", "dead");
-      return found.length === 1 && found;
-    });
+    const { program, receiver, dead } = await shopWithDead("no");
     await program.run(["webhook", "clear"]);
-    const id = dead?.id ?? "";
-    await program.run(["delivery", "retry", id]);
+    await program.run(["delivery", "retry", dead.id]);
     const shown = await eventually(async () => {
-      const { stdout } = await program.run(["delivery", "show", id]);
+      const { stdout } = await program.run(["delivery", "show", dead.id]);
       return stdout.includes("url 3") && stdout;
     });
     expect(shown).toContain(`\nurl 2     ${receiver.url}\n`);

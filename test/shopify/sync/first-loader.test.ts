@@ -109,7 +109,7 @@ describe("the first load of a connected shop", () => {
     expect(await rows(all)).toBe(3);
   });
 
-  test("stays claimed for 15 s after its process died", async () => {
+  test("is claimed for 15 s at a time, so that another process can continue soon after a crash", async () => {
     const all = await seeded({ contracts: 3 });
     const { open, held } = holdContracts(all);
     const running = runOnce(all);
