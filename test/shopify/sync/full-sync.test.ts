@@ -139,6 +139,21 @@ describe("a load of a whole shop", () => {
     expect(progress.at(-1)?.counts).toMatchObject({ customers: 600, subscriptions: 600 });
   });
 
+  test("estimates the whole shop's progress after an interruption too", async () => {
+    const all = await seeded({ contracts: 600 });
+    all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n > 1 ? { status: 404 } : undefined);
+    const texts: string[] = [];
+    const load = () => all.load({}, (progress) => texts.push(progressText(progress)));
+    await expect(load()).rejects.toThrow("HTTP 404");
+    all.platform.fault = () => undefined;
+    await load();
+    expect(texts.slice(-3)).toEqual([
+      "250 of about 610 subscriptions",
+      "500 of about 600 subscriptions",
+      "600 of 600 subscriptions",
+    ]);
+  });
+
   test("counts the contracts of a large shop, because most of them may have been made at one time", async () => {
     const all = await connected();
     all.remote.seed({ contracts: 1_800 });
