@@ -4,6 +4,7 @@ import { missingScopes } from "../domain/platform/connection.ts";
 import { loadText } from "../domain/platform/load-progress.ts";
 import type { Shop, ShopSettings } from "../domain/shop.ts";
 import { isoUtc } from "../lib/time.ts";
+import { isLoading } from "../shopify/sync/exclusive-load.ts";
 import type { ConnectionWarning } from "../store/port/connections.ts";
 import type { Store } from "../store/port/store.ts";
 import { checkAccess } from "./access.ts";
@@ -85,7 +86,7 @@ export async function unfinishedLoad(
     syncs.lastComplete(shopId, "full"),
     connections.find(shopId),
   ]);
-  const isUnderWay = state !== undefined && state.holder !== null;
+  const isUnderWay = isLoading(state);
   if (!isUnderWay && (complete !== undefined || connection === undefined)) return null;
   const progress = state?.progress ?? {};
   const { done = null, error = null } = progress;

@@ -5,7 +5,7 @@ import { NO_COUNTS, type SyncCounts } from "../domain/platform/sync.ts";
 import type { Shop } from "../domain/shop.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
-import { loadExclusively } from "../shopify/sync/exclusive-load.ts";
+import { isLoading, loadExclusively } from "../shopify/sync/exclusive-load.ts";
 import type { LoadOptions } from "../shopify/sync/full-sync.ts";
 import type { OnProgress } from "../shopify/sync/progress.ts";
 import type { Synchronizer } from "../shopify/sync/synchronizer.ts";
@@ -114,7 +114,7 @@ async function follow({ store, show }: LoadContext, shop: Shop): Promise<SyncCou
   for (;;) {
     const state = await store.syncs.loadState(shop.id, Date.now());
     const { counts = NO_COUNTS, stage = "customers", done, bulk } = state?.progress ?? {};
-    if (state === undefined || state.holder === null) return counts;
+    if (!isLoading(state)) return counts;
     show({ counts, stage, done, ...(bulk && { bulk }) });
     await sleep(FOLLOW_INTERVAL_MS);
   }
