@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Command } from "commander";
 import { buildProgram, commandIn } from "../../src/cli/program.ts";
+import { SETTING_NAMES } from "../../src/setting-names.ts";
 
 /** Returns a command and all commands below it. */
 function tree(command: Command): Command[] {
@@ -34,6 +35,18 @@ test("the lines of every help fit 80 columns, and required options say so", asyn
     expect(help).not.toContain("\n\n\n");
     for (const { mandatory, long } of command.options)
       if (mandatory) expect(help.replaceAll(/\s+/g, " ")).toMatch(new RegExp(`${long} .*\\(required\\)`));
+  }
+});
+
+test("the help of every command that has settings names only settings, and each once", async () => {
+  const lists = tree(await buildProgram()).map((command) => {
+    const names = /Settings, see `sds docs operating`: ([^.]*)\./.exec(helpOf(command))?.[1];
+    return names === undefined ? [] : names.split(/,\s+/);
+  });
+  expect(lists.filter((names) => names.length > 0).length).toBeGreaterThan(30);
+  for (const names of lists) {
+    expect(names.filter((name) => !SETTING_NAMES.includes(name))).toEqual([]);
+    expect(names).toEqual([...new Set(names)]);
   }
 });
 

@@ -45,6 +45,20 @@ describe("a clock that was ahead", () => {
     expect(contracts(newAttempts())).toEqual(["2 1"]);
   });
 
+  test.each([
+    [3_000, []],
+    [5_000, ["1 1"]],
+  ])("by %i ms makes a retry due at once only if nodes cannot differ by as much", async (aheadMs, due) => {
+    const { wake, settle, newAttempts, clock, endNew, begin } = await sendingSlowly({ waitsMs: [2 * MINUTE] });
+    clock.ms += aheadMs;
+    await begin("a", 1);
+    await endNew(FAILED);
+    clock.ms -= aheadMs;
+    await wake();
+    await settle();
+    expect(contracts(newAttempts())).toEqual(due);
+  });
+
   test("and is set back delays no retry", async () => {
     const { wake, settle, newAttempts, clock, endNew, begin } = await sendingSlowly();
     clock.ms += 60 * MINUTE;

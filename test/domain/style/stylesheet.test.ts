@@ -163,6 +163,7 @@ test.each([
   ["p{color}", "1:3 This is not a rule"],
   ["p{color:}", "1:3 This declaration has no value."],
   ["p{colour:red}", "1:3 The property colour is not known."],
+  ["p{-moz-binding:none}", "1:3 The property -moz-binding is not allowed: it can load files."],
   ["p{*zoom:1}", "1:3 This is not a rule"],
   ["p{top:0 !ie}", "1:3 Only !important"],
   ["p{top:a:b}", "1:8 Unexpected input."],

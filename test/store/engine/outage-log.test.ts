@@ -64,6 +64,12 @@ test("other lines are written unchanged; failures for lack of a free connection 
   ]);
 });
 
+test("the line of an outage leaves out what the failed work does next", () => {
+  const { lines, log } = outageLog();
+  log.warn("cannot read the file; the next turn reads it again", LOST);
+  expect(lines).toMatchObject([{ failed: "cannot read the file" }]);
+});
+
 test("an outage ends although requests still find no connection free", () => {
   const { clock, lines, log } = outageLog();
   log.error("cannot process the inbox", LOST);
