@@ -53,9 +53,11 @@ async function expectInUse(program: Program, to: string, name: string): Promise<
 describe.skipIf(!hasPostgres())("sds copy", () => {
   test("copies to PostgreSQL and back, and prints the number of rows and seconds", async () => {
     const { local, remote, url } = await sides();
+    const beganAt = performance.now();
     const first = await local.json<{ rows: number; seconds: number }>(["copy", "--to", url]);
     expect(first.rows).toBeGreaterThan(300);
     expect(first.seconds).toBeGreaterThan(0);
+    expect(first.seconds).toBeLessThan((performance.now() - beganAt) / 1_000);
     expect(await remote.json(["shop", "list"])).toEqual(await local.json(["shop", "list"]));
     const folder = join(temporaryFolder(), "back");
     const back = await remote.run(["copy", "--to", `sqlite:${folder}`]);

@@ -270,7 +270,7 @@ describe.skipIf(!isSqlite)("sds doctor finds, in a folder of SQLite,", () => {
     const program = await Program.withShop();
     const file = join(program.data, "sds.db");
     overwrite(file, 16_384 * 3);
-    expect(await onlyFault("damage", program)).toMatch(/the database is damaged.*sds restore FILE/);
+    expect(await onlyFault("damage", program)).toMatch(/the database is damaged.*\S \| .*sds restore FILE/);
     overwrite(file, 0);
     expect(await onlyFault("database", program)).toContain("file is not a database | stop `sds serve`, and restore");
   });

@@ -123,6 +123,12 @@ describe("the page of a delivery", () => {
     expect(await about("loyalty.reward_earned")).toBeUndefined();
     await apply(all.app, shop, [reward("r2")]);
     expect((await about("loyalty.reward_earned"))?.[0]).toBe("See 1 more about this customer");
+    await apply(
+      all.app,
+      shop,
+      Array.from({ length: 100 }, (_, cycle) => order(2, cycle)),
+    );
+    expect((await about("order.charged"))?.[0]).toBe("See at least 99 more about this subscription");
   });
 
   test("shows a script in an error or a body as text", async () => {

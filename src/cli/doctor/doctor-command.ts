@@ -149,10 +149,11 @@ async function findDamageApart(data: string, signal: AbortSignal): Promise<strin
     signal,
     killSignal: "SIGKILL",
   });
-  const [found, status] = await Promise.all([child.stdout.text(), child.exited]);
+  const [output, status] = await Promise.all([child.stdout.text(), child.exited]);
   signal.throwIfAborted();
   if (status !== 0) return `the search ended with status ${status}`;
-  return found.trim() === "" ? undefined : found.trim();
+  const damage = output.trim();
+  return damage === "" ? undefined : damage;
 }
 
 function print({ check, ok, detail, remedy }: Result): void {

@@ -11,3 +11,13 @@ test("a demo begins with a declined charge, a reward, and the recovery of a decl
     "a failed renewal is recovered",
   ]);
 });
+
+test("the past of a demo has several products, and customers with and without credits", () => {
+  const past = new ShopSimulation(START).past(100);
+  const titles = past.flatMap((record) =>
+    record.type === "subscription" ? record.lines.map(({ title }) => title) : [],
+  );
+  const credits = past.flatMap((record) => (record.type === "customer" ? [record.creditsCents] : []));
+  expect(new Set(titles).size).toBeGreaterThan(1);
+  expect(new Set(credits).size).toBe(2);
+});

@@ -33,6 +33,7 @@ describe("the platform's answer to a request for a token", () => {
       "the platform gave no token, HTTP 400: invalid_grant",
     ],
     ["has HTTP 401 and another error", 401, { error: "invalid_client" }, UNKNOWN_ID],
+    ["has a very long error", 401, { error: "a".repeat(1_000) }, `HTTP 401: ${"a".repeat(100)}; check`],
     ["has HTTP 403 and no error", 403, {}, "not allow the app (HTTP 403)"],
     ["has no token", 200, {}, NO_TOKEN],
     ["has a token that cannot be in a header", 200, { access_token: "a b" }, NO_TOKEN],

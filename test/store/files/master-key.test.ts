@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openMasterKey } from "../../../src/store/files/master-key.ts";
 import { randomBytes, temporaryFolder } from "../../support/app.ts";
@@ -13,6 +13,12 @@ test("an empty key file of an interrupted first start is refused with what to do
       "this folder was interrupted",
   );
   expect(readFileSync(path, "utf8")).toBe("");
+});
+
+test("a new key file is readable by its owner only", async () => {
+  const path = join(temporaryFolder(), "master.key");
+  await openMasterKey(path, undefined, randomBytes);
+  expect((statSync(path).mode & 0o7777).toString(8)).toBe("600");
 });
 
 test("a key file that cannot be reached is refused as unreadable, not as missing", async () => {
