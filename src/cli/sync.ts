@@ -109,7 +109,7 @@ async function load(context: LoadContext, shop: Shop, options: LoadOptions): Pro
   }
 }
 
-/** Shows the progress of another process until its load ends. @returns the counts of that load */
+/** Shows the progress of another process until its load ends or the process is dead. @returns that load's counts */
 async function follow({ store, show }: LoadContext, shop: Shop): Promise<SyncCounts> {
   for (;;) {
     const state = await store.syncs.loadState(shop.id, Date.now());

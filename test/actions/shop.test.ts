@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { noAccess } from "../../src/actions/access.ts";
 import { changeShop, connectionText, shopStatus } from "../../src/actions/shop.ts";
-import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
+import { NO_COUNTS, type SyncCounts } from "../../src/domain/platform/sync.ts";
 import type { Plan } from "../../src/domain/shop.ts";
+import { loadExclusively } from "../../src/shopify/sync/exclusive-load.ts";
 import { receiveFailed, TOKENS } from "../conformance/fixtures.ts";
 import { receive } from "../conformance/received.ts";
 import { MERCHANT, OPERATOR } from "../support/actors.ts";
@@ -15,6 +16,13 @@ async function opened(plan: Plan = "pro") {
   const { app, shop } = await testShop({}, plan);
   const { store } = app;
   return { store, shop, status: () => shopStatus(store, shop, Date.now()) };
+}
+
+/** The process ID of a process that has ended. */
+async function endedProcess(): Promise<number> {
+  const child = Bun.spawn(["true"]);
+  await child.exited;
+  return child.pid;
 }
 
 describe("the status of a shop", () => {
@@ -69,6 +77,30 @@ describe("the status of a shop", () => {
     expect(await loadOf()).toEqual({ isUnderWay: false, text, done: 0.25, error: "HTTP 503" });
     await store.syncs.complete(shop.id, "full", START, 9, START + 1);
     expect(await loadOf()).toBeNull();
+  });
+
+  test("says that no process loads the shop if the process of a claim is dead", async () => {
+    const { store, shop, status } = await opened();
+    const { syncs, connections } = store;
+    await connections.connect(shop.id, "token", TOKENS, GRANTED, START);
+    const begun = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<SyncCounts>();
+    const load = () => {
+      begun.resolve();
+      return end.promise;
+    };
+    const clocks = { now: Date.now, clock: () => performance.now() };
+    const loading = loadExclusively({ syncs, synchronizer: { load }, ...clocks }, shop, { events: false });
+    await begun.promise;
+    expect((await status()).load).toMatchObject({ isUnderWay: true });
+    const { holder } = (await syncs.loadState(shop.id, Date.now())) ?? {};
+    end.resolve(NO_COUNTS);
+    await loading;
+    const dead = (holder ?? "").replace(` ${process.pid} `, ` ${await endedProcess()} `);
+    const now = Date.now();
+    expect(await syncs.claimLoad(shop.id, { holder: dead, now, until: now + 60_000 })).toBe(true);
+    expect((await syncs.loadState(shop.id, now))?.holder).toBe(dead);
+    expect((await status()).load).toMatchObject({ isUnderWay: false });
   });
 
   test("says in words whether the connection works", async () => {

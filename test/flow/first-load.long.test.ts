@@ -4,13 +4,15 @@ import { PlatformProcess } from "../support/platform-process.ts";
 import { ENGINE, Program } from "../support/program.ts";
 
 const DOMAIN = "alpha.myshopify.com";
-const CONTRACTS = 2_500;
+/** So few are read page by page, not by bulk operations. */
+const CONTRACTS = 2_400;
+const COUNT = CONTRACTS.toLocaleString("en");
 
 /** A connected shop whose load takes some seconds, because the platform gives few points. */
 async function connectedShop() {
   const platform = await new PlatformProcess().start("--restore-rate", "300", "--maximum-available", "1000");
   await platform.tell("addShop");
-  await platform.tell("seed", { contracts: CONTRACTS, linesEach: 1, renewals: 1 });
+  await platform.tell("seed", { contracts: CONTRACTS, linesEach: 1, renewals: 0 });
   const program = new Program(undefined, platform.env);
   await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
   return { platform, program };
@@ -32,13 +34,14 @@ test("serve loads a connected shop by itself, and the next start continues a loa
   const mirrored = (await program.rows("subscriptions")).length;
   expect(mirrored).toBeLessThan(CONTRACTS);
   const before = (await platform.spent()).operations["AllCustomers"];
+  expect(before).toBeGreaterThan(0);
 
   // On PostgreSQL, this is another node. It takes over the shop when the lease of the killed node ends.
   await program.serve();
   await eventually(async () => /^the first load is under way: .* subscriptions/.test((await loadText(program)) ?? ""));
   const { stderr, stdout } = await program.run(["sync"]);
   expect(stderr).toContain(`A load of ${DOMAIN} is under way already.`);
-  expect(stdout).toStartWith("read 2,500 customers, 2,500 subscriptions, ");
+  expect(stdout).toStartWith(`read ${COUNT} customers, ${COUNT} subscriptions, `);
   expect(await program.rows("subscriptions")).toHaveLength(CONTRACTS);
   expect((await platform.spent()).operations["AllCustomers"]).toBe(before);
   expect(await loadText(program)).toBeNull();

@@ -1,3 +1,4 @@
+import { readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { messageOf } from "../../domain/error.ts";
 import type { LoadProgress, SyncProgress } from "../../domain/platform/load-progress.ts";
@@ -33,7 +34,7 @@ export async function loadExclusively(
   options: LoadOptions,
   onProgress: OnProgress = () => {},
 ): Promise<SyncCounts | undefined> {
-  const holder = `${hostname()} ${process.pid} ${crypto.randomUUID()}`;
+  const holder = `${machine()} ${process.pid} ${crypto.randomUUID()}`;
   const current = await syncs.loadState(shop.id, now());
   if (isLoading(current)) return undefined;
   const deadHolder = current?.holder ?? undefined;
@@ -77,11 +78,20 @@ export function isLoading(state: LoadState | undefined): boolean {
 /** Whether the process of a claim is dead. Returns false for a process of another machine, because we cannot know. */
 function isDead(holder: string): boolean {
   const [host, pid] = holder.split(" ");
-  if (host !== hostname()) return false;
+  if (host !== machine()) return false;
   try {
     process.kill(Number(pid), 0);
     return false;
   } catch (thrown) {
     return (thrown as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}
+
+/** Returns the host's name and, on Linux, the pid namespace, because containers can share the host's name. */
+function machine(): string {
+  try {
+    return `${hostname()}/${readlinkSync("/proc/self/ns/pid")}`;
+  } catch {
+    return hostname();
   }
 }

@@ -16,7 +16,7 @@ interface CompleteSync {
 
 /** Who loads a shop now, and how far the load is. */
 export interface LoadState {
-  /** The process that has claimed the load; null if the load is not under way. */
+  /** The process that has claimed the load; null if no claim is valid. The process can be dead (`isLoading`). */
   holder: string | null;
   progress: LoadProgress;
 }
