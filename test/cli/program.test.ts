@@ -38,7 +38,7 @@ test("the lines of every help fit 80 columns, and required options say so", asyn
   }
 });
 
-test("the help of every command that has settings names only settings, and each once", async () => {
+test("every help names only known settings, each once", async () => {
   const lists = tree(await buildProgram()).map((command) => {
     const names = /Settings, see `sds docs operating`: ([^.]*)\./.exec(helpOf(command))?.[1];
     return names === undefined ? [] : names.split(/,\s+/);

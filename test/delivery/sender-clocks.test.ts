@@ -48,7 +48,7 @@ describe("a clock that was ahead", () => {
   test.each([
     [3_000, []],
     [5_000, ["1 1"]],
-  ])("by %i ms makes a retry due at once only if nodes cannot differ by as much", async (aheadMs, due) => {
+  ])("by %i ms: a retry is due at once only if the clocks of nodes cannot differ by as much", async (aheadMs, due) => {
     const { wake, settle, newAttempts, clock, endNew, begin } = await sendingSlowly({ waitsMs: [2 * MINUTE] });
     clock.ms += aheadMs;
     await begin("a", 1);

@@ -123,6 +123,7 @@ describe("the page of a delivery", () => {
     expect(await about("loyalty.reward_earned")).toBeUndefined();
     await apply(all.app, shop, [reward("r2")]);
     expect((await about("loyalty.reward_earned"))?.[0]).toBe("See 1 more about this customer");
+    // From 99 on, they are not counted.
     await apply(
       all.app,
       shop,

@@ -204,20 +204,19 @@ async function loadContractPages(
   { pages }: PagesAhead,
   liveSince: number,
 ): Promise<void> {
-  const { client, inbox } = services;
   const { shop, run, save, onProgress } = active;
-  const waiting = await inbox.waitingSubjects(shop.id);
+  const waiting = await services.inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
     // If `events` is false, events are queued only for contracts that changed recently or have a waiting webhook.
     const isLive = Date.parse(node.updatedAt) >= liveSince || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };
-  // A load that continues begins at a later contract, so the time of its first contract is not the oldest.
-  const ends = await Promise.all([OLDEST_CONTRACT, NEWEST_CONTRACT].map((query) => client.query(shop, query, {})));
-  const [oldestMs = 0, newestMs = 0] = ends.map((end) =>
-    Date.parse(end.subscriptionContracts.nodes[0]?.createdAt ?? ""),
-  );
+  // A continued load begins at a later contract. So the platform is asked for the oldest time.
+  const [oldestMs, newestMs] = await Promise.all([
+    creationTime(services, shop, OLDEST_CONTRACT),
+    creationTime(services, shop, NEWEST_CONTRACT),
+  ]);
   const work = (page: LoadPage) => loadContracts(services, shop, page, eventsOf);
   const contractCount = createContractCount(services, active);
   const finished = workOnTwo(pages, work, async ({ nodes, lost, endCursor, list }, counts) => {
@@ -228,8 +227,16 @@ async function loadContractPages(
     Bun.gc(true);
     const lastMs = Date.parse(nodes.at(-1)?.createdAt ?? "");
     const estimate = (lastMs - oldestMs) / (newestMs - oldestMs);
-    const done = run.contractTotal ? Math.min(1, run.counts.subscriptions / run.contractTotal) : estimate;
+    const counted = run.contractTotal ? Math.min(1, run.counts.subscriptions / run.contractTotal) : undefined;
+    const done = counted ?? (Number.isFinite(estimate) ? estimate : undefined);
     onProgress({ counts: run.counts, stage: run.stage, done });
   });
   await finished.finally(contractCount.stop);
+}
+
+/** Reads when the oldest or newest contract was made, in epoch milliseconds; NaN if none was, or the query fails. */
+async function creationTime({ client }: LoadServices, shop: Shop, query: typeof OLDEST_CONTRACT): Promise<number> {
+  // A failure is ignored, because the time only shows the progress. If the failure lasts, the load fails too.
+  const found = await client.query(shop, query, {}).catch(() => undefined);
+  return Date.parse(found?.subscriptionContracts.nodes[0]?.createdAt ?? "");
 }

@@ -4,13 +4,13 @@ import { PlatformError } from "../../../src/shopify/api/platform-error.ts";
 
 const DATA = { orders: { nodes: ["first", null, "third"] } };
 
-function answer(...path: (string | number)[]) {
+function errorAt(...path: (string | number)[]) {
   const error = new PlatformError("incomplete", "INTERNAL_SERVER_ERROR");
   return new PlatformError("incomplete", "a part failed", { partial: { data: DATA, errors: [{ path, error }] } });
 }
 
 test("an error in an item of the list is that item's result", () => {
-  expect(settledItems(answer("orders", "nodes", 1, "name"), "orders", "nodes")).toMatchObject([
+  expect(settledItems(errorAt("orders", "nodes", 1, "name"), "orders", "nodes")).toMatchObject([
     { status: "fulfilled", value: "first" },
     { status: "rejected", reason: { message: "INTERNAL_SERVER_ERROR" } },
     { status: "fulfilled", value: "third" },
@@ -21,6 +21,6 @@ test.each([
   ["in another list", ["customers", "nodes", 1]],
   ["in another part of the list", ["orders", "edges", 1]],
   ["in the list as a whole", ["orders", "nodes"]],
-])("with an error %s, the items have no results", (_where, path) => {
-  expect(settledItems(answer(...path), "orders", "nodes")).toBeUndefined();
+])("settledItems returns undefined for an error %s", (_where, path) => {
+  expect(settledItems(errorAt(...path), "orders", "nodes")).toBeUndefined();
 });

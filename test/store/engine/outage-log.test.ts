@@ -64,7 +64,7 @@ test("other lines are written unchanged; failures for lack of a free connection 
   ]);
 });
 
-test("the line of an outage leaves out what the failed work does next", () => {
+test("the log line of an outage has a failure's message only up to its semicolon", () => {
   const { lines, log } = outageLog();
   log.warn("cannot read the file; the next turn reads it again", LOST);
   expect(lines).toMatchObject([{ failed: "cannot read the file" }]);

@@ -77,7 +77,7 @@ interface CreationTimes {
   subscriptionContracts: { nodes: { createdAt: string }[] };
 }
 
-/** Reads when the newest contract was made. A load reads by creation time, so this time shows its progress. */
+/** Reads when the newest contract was made. A load reads by creation time, so the two ends show its progress. */
 export const NEWEST_CONTRACT = operation<NoVariables, CreationTimes>(
   `query NewestContract {
     subscriptionContracts(first: 1, sortKey: CREATED_AT, reverse: true) { nodes { createdAt } } }`,
