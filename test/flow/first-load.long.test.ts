@@ -4,7 +4,7 @@ import { PlatformProcess } from "../support/platform-process.ts";
 import { ENGINE, Program } from "../support/program.ts";
 
 const DOMAIN = "alpha.myshopify.com";
-/** So few are read page by page, not by bulk operations. */
+/** Below 2,500, customers and orders are read page by page, not by bulk operations. */
 const CONTRACTS = 2_400;
 const COUNT = CONTRACTS.toLocaleString("en");
 

@@ -4,10 +4,6 @@ import type { FieldFaultCode } from "../support/platform/shop-rows.ts";
 
 const MINUTE_MS = 60_000;
 
-function reconcile({ test, shop }: ConnectedShop) {
-  return test.app.platform.synchronizer.reconcile(shop.shop);
-}
-
 /** Breaks a field of the fourth contract. */
 function breakContract(all: ConnectedShop, field: string, code?: FieldFaultCode): string {
   const bad = all.remote.ids("contract")[3] ?? "";
@@ -49,7 +45,7 @@ describe.each(FIELDS)("a contract whose %s always fails", (field) => {
       all.remote.outgoing.length = 0;
       all.test.clock.ms += HOUR_MS;
       // The list of contracts and the list of attempts find the same contract. It is counted as skipped only once.
-      expect(await reconcile(all)).toMatchObject({ skipped: 1 });
+      expect(await all.reconcile()).toMatchObject({ skipped: 1 });
     }
     const rows = await all.shop.all("subscriptions");
     expect(rows.find(({ shopifyId }) => shopifyId === other)).toMatchObject({ status: "PAUSED" });
@@ -86,8 +82,7 @@ describe("an object that never answers has one item in the inbox", () => {
     all.remote.outgoing.length = 0;
     for (let run = 0; run < 3; run += 1) {
       all.test.clock.ms += HOUR_MS;
-      const { synchronizer } = all.test.app.platform;
-      expect(await synchronizer.reconcile(all.shop.shop, since)).toMatchObject({ skipped: 1 });
+      expect(await all.reconcile(since)).toMatchObject({ skipped: 1 });
       expect((await all.inbox()).map(({ subject }) => subject)).toEqual([bad, bad]);
     }
     expect(all.logged("cannot be mirrored now")).toHaveLength(3);
@@ -172,7 +167,7 @@ describe("a change that a reconciliation could not read is read after a new conn
   async function reconnect(all: ConnectedShop, leave: Leave): Promise<void> {
     const { app, clock } = all.test;
     clock.ms += HOUR_MS;
-    expect(await reconcile(all)).toMatchObject({ skipped: 1 });
+    expect(await all.reconcile()).toMatchObject({ skipped: 1 });
     await leave(all);
     expect(await app.store.connections.find(all.shop.shop.id)).toBeUndefined();
     for (let hour = 0; hour < 3; hour += 1) await all.processedAfter(HOUR_MS);
@@ -224,94 +219,6 @@ test("a contract of which only the page fails is read by its id", async () => {
   expect(await all.load()).toMatchObject({ subscriptions: 5, skipped: 0 });
   expect(await mirrored(all)).toHaveLength(5);
 });
-
-describe("an object in a list that always fails is left out", () => {
-  test("if a customer fails, and its entry in the inbox reads it later", async () => {
-    const all = await seededAndLoaded({ contracts: 20, linesEach: 1 });
-    const [, bad = "", other = ""] = all.remote.ids("customer");
-    all.remote.breakField(bad, "Customer.lastName");
-    for (const id of [bad, other]) all.remote.updateCustomer(id, { lastName: "Byron" });
-    expect(await reconcile(all)).toMatchObject({ skipped: 1 });
-    expect(await reconcile(all)).toMatchObject({ skipped: 1 });
-    expect(await all.inbox()).toMatchObject([{ topic: "customers/update", subject: `reading of ${bad}` }]);
-    const names = async () =>
-      (await all.shop.all("customers")).flatMap((row) => (row["lastName"] === "Byron" ? [row["shopifyId"]] : []));
-    expect(await names()).toEqual([other]);
-    all.remote.breakField(bad, "Customer.lastName", null);
-    await all.processedAfter(MINUTE_MS);
-    expect((await names()).toSorted()).toEqual([bad, other].toSorted());
-    expect(await all.inbox()).toEqual([]);
-  });
-
-  test.each(["Order.updatedAt", "Order.displayFinancialStatus"])("if %s of an order fails", async (field) => {
-    const all = await seededAndLoaded({ contracts: 20, linesEach: 1, renewals: 1 });
-    const bad = all.remote.originOrder(all.remote.ids("contract")[3] ?? "") ?? "";
-    all.remote.breakField(bad, field);
-    all.remote.updateOrder(bad, { lines: [{ title: "Tea", price: "3.00" }] });
-    all.remote.pause(all.remote.ids("contract")[7] ?? "");
-    await reconcile(all);
-    expect(await all.shop.all("subscriptions")).toContainEqual(expect.objectContaining({ status: "PAUSED" }));
-    expect(await all.inbox()).toHaveLength(1);
-    all.remote.mendFields();
-    await all.processedAfter(MINUTE_MS);
-    expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ totalCents: 300 }));
-  });
-
-  test("if an order fails, also after its contract was read without it", async () => {
-    const all = await seededAndLoaded({ contracts: 5, linesEach: 1, renewals: 1 });
-    const contract = all.remote.ids("contract")[3] ?? "";
-    const order = all.remote.originOrder(contract) ?? "";
-    all.remote.breakField(order, "Order.updatedAt");
-    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
-    await reconcile(all);
-    expect(await all.inbox()).toMatchObject([{ subject: contract }]);
-    all.test.clock.ms += HOUR_MS;
-    all.remote.pause(contract);
-    await reconcile(all);
-    expect(await all.shop.all("subscriptions")).toContainEqual(expect.objectContaining({ status: "PAUSED" }));
-    all.remote.mendFields();
-    await all.processedAfter(HOUR_MS);
-    expect(await all.inbox()).toEqual([]);
-    expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ totalCents: 300 }));
-  });
-
-  test("if an attempt fails, and its contract is read", async () => {
-    const all = await seededAndLoaded({ contracts: 20, linesEach: 1, renewals: 1 });
-    const attempt = all.remote.startAttempt(all.remote.ids("contract")[3] ?? "", 2);
-    all.remote.breakField(attempt, "SubscriptionBillingAttempt.createdAt");
-    expect(await reconcile(all)).toMatchObject({ skipped: 1 });
-    expect(await all.inbox()).toHaveLength(1);
-  });
-});
-
-describe.each([true, false])(
-  "an object of which not even the gid can be read (errors with paths: %p)",
-  (errorPaths) => {
-    test.each([
-      ["contract", "SubscriptionContract.id", { customers: 5, subscriptions: 4 }],
-      ["customer", "Customer.id", { customers: 4, subscriptions: 4 }],
-    ] as const)("is left out by a load, if it is a %s", async (kind, field, counts) => {
-      const all = await seeded({ contracts: 5, linesEach: 1, renewals: 1 });
-      all.remote.errorPaths = errorPaths;
-      all.remote.breakField(all.remote.ids(kind)[1] ?? "", field);
-      expect(await all.load()).toMatchObject(counts);
-      expect(all.logged("not even its id")).toHaveLength(1);
-    });
-
-    test("is left out by a reconciliation, if it is an attempt whose contract fails", async () => {
-      const all = await seededAndLoaded({ contracts: 5, linesEach: 1, renewals: 1 });
-      all.remote.errorPaths = errorPaths;
-      const [first = "", second = ""] = all.remote.ids("contract");
-      const attempt = all.remote.startAttempt(first, 2);
-      all.remote.breakField(attempt, "SubscriptionBillingAttempt.subscriptionContract");
-      all.remote.failAttempt(all.remote.startAttempt(second, 2));
-      all.test.clock.ms += HOUR_MS;
-      expect(await reconcile(all)).toMatchObject({ skipped: 1 });
-      expect(all.logged("not even its id")).toMatchObject([{ list: "attempts" }]);
-      expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ status: "FAILED" }));
-    });
-  },
-);
 
 test("many bad objects among many are found with few queries", async () => {
   const all = await seeded({ contracts: 500, linesEach: 1, renewals: 0 });

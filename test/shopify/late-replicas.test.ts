@@ -41,10 +41,6 @@ async function row(all: ConnectedShop, resource: "subscriptions" | "orders", sho
   return (await all.shop.all(resource)).find((each) => each["shopifyId"] === shopifyId);
 }
 
-function reconcile({ test: { app }, shop }: ConnectedShop) {
-  return app.platform.synchronizer.reconcile(shop.shop);
-}
-
 describe("the change of a webhook that a late replica does not show yet is read again", () => {
   test("for a new contract", async () => {
     const { all } = await late();
@@ -188,12 +184,12 @@ describe("a reconciliation", () => {
     expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "ACTIVE" });
     all.remote.replicaLagsMs = [];
     all.test.clock.ms += HOUR_MS;
-    await reconcile(all);
+    await all.reconcile();
     expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "PAUSED" });
     expect(await row(all, "orders", order)).toMatchObject({ totalCents: 300 });
     expect(await all.inbox()).toEqual([]);
     const begun = all.platform.requests.length;
-    await reconcile(all);
+    await all.reconcile();
     expect(all.operations(begun)).not.toContain("Nodes");
   });
 
@@ -209,7 +205,7 @@ describe("a reconciliation", () => {
       all.remote.replicaLagsMs = ["Nodes", "BillingCycles"].includes(operation) ? [LAG_MS] : [];
       return undefined;
     };
-    expect(await reconcile(all)).toMatchObject({ skipped: 0 });
+    expect(await all.reconcile()).toMatchObject({ skipped: 0 });
     expect(await row(all, "subscriptions", contract)).toMatchObject({ status: "ACTIVE" });
     expect((await all.inbox()).map(({ subject }) => subject)).toContain(contract);
     await settled(all);
@@ -238,10 +234,10 @@ describe("a reconciliation", () => {
       expect(await all.shop.all("orders")).not.toContainEqual(ofAttempt);
       all.platform.fault = () => undefined;
       all.test.clock.ms += MINUTE_MS;
-      await reconcile(all);
+      await all.reconcile();
       expect(await all.shop.all("orders")).toContainEqual(ofAttempt);
       const begun = all.platform.requests.length;
-      await reconcile(all);
+      await all.reconcile();
       expect(all.operations(begun)).not.toContain("Nodes");
     },
   );
@@ -250,14 +246,14 @@ describe("a reconciliation", () => {
     const { all, contract } = await withMirroredContract();
     await all.load();
     all.test.clock.ms += HOUR_MS;
-    await reconcile(all);
+    await all.reconcile();
     for (const end of ["failAttempt", "succeedAttempt"] as const) {
       all.remote[end](all.remote.startAttempt(contract, 1));
       await all.deliverAll();
       all.test.clock.ms += MINUTE_MS;
     }
     const begun = all.platform.requests.length;
-    await reconcile(all);
+    await all.reconcile();
     expect(all.operations(begun)).not.toContain("BillingCycles");
     expect(await all.inbox()).toEqual([]);
   });

@@ -36,7 +36,7 @@ test("without level 1, contracts that the mirror has are mirrored on, without th
   all.remote.approvedLevel = 0;
   all.remote.pause(contract);
   all.remote.outgoing.splice(0);
-  expect(await all.test.app.platform.synchronizer.reconcile(all.shop.shop)).toMatchObject({ subscriptions: 1 });
+  expect(await all.reconcile()).toMatchObject({ subscriptions: 1 });
   expect(await all.shop.all("subscriptions")).toMatchObject([{ shopifyId: contract, status: "PAUSED" }]);
   expect(await all.load()).toMatchObject({ subscriptions: 1, skipped: 0 });
   expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com" }]);
@@ -72,7 +72,7 @@ describe("without level 1", () => {
     const unseen = { cycleNumber: 1, status: "PAID", shopifyId: null, totalCents: 2500 };
     expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining(unseen));
     all.remote.approvedLevel = 2;
-    await all.test.app.platform.synchronizer.reconcile(all.shop.shop, since);
+    await all.reconcile(since);
     const seen = { ...unseen, shopifyId: order, totalCents: 300 };
     expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining(seen));
   });

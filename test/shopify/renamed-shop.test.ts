@@ -28,7 +28,7 @@ test.each([false, true])("a new domain is named, and its webhooks are used (redi
   all.remote.pause(contract);
   for (const webhook of all.remote.outgoing.splice(0)) expect((await all.send(webhook)).status).toBe(200);
   expect(all.logged("platform webhooks name an unknown shop")).toMatchObject([{ shop: NEW }]);
-  await all.test.app.platform.synchronizer.reconcile(all.shop.shop).catch(() => undefined);
+  await all.reconcile().catch(() => undefined);
   expect(await warnings(all)).toEqual([ADVICE]);
   const { trouble } = await shopStatus(all.test.app.store, all.shop.shop, Date.now());
   expect(trouble).toEqual(redirects ? expect.stringContaining(`(HTTP 301): ${NEW}`) : null);
@@ -53,7 +53,7 @@ test("requests about personal data that name a new domain are obeyed, also after
   const customer = all.remote.ids("customer")[0] ?? "";
   all.test.clock.ms += HOUR_MS;
   renameAtPlatform(all);
-  await all.test.app.platform.synchronizer.reconcile(all.shop.shop);
+  await all.reconcile();
   all.remote.uninstall();
   await all.deliverAll();
   expect(await all.test.app.store.connections.find(all.shop.shop.id)).toBeUndefined();
@@ -72,10 +72,10 @@ test("a redirect that ends is not warned of any more, and the other domain's web
   await all.load();
   all.test.clock.ms += HOUR_MS;
   all.remote.movedTo = NEW;
-  await all.test.app.platform.synchronizer.reconcile(all.shop.shop).catch(() => undefined);
+  await all.reconcile().catch(() => undefined);
   expect(await warnings(all)).toEqual([ADVICE]);
   all.remote.movedTo = undefined;
-  await all.test.app.platform.synchronizer.reconcile(all.shop.shop);
+  await all.reconcile();
   expect(await warnings(all)).toEqual([]);
   all.remote.pause(contract);
   for (const webhook of all.remote.outgoing.splice(0)) await all.send({ ...webhook, shop: NEW });

@@ -104,6 +104,8 @@ export class ConnectedShop {
   /** Loads the shop, without events unless they are wanted. */
   load = (options: Partial<LoadOptions> = {}, onProgress?: (progress: SyncProgress) => void): Promise<SyncCounts> =>
     this.test.app.platform.synchronizer.load(this.shop.shop, { events: false, ...options }, onProgress);
+  reconcile = (since?: number): Promise<SyncCounts> =>
+    this.test.app.platform.synchronizer.reconcile(this.shop.shop, since);
 
   /** Gives the shop a webhook endpoint for all topics, so that every event is queued. */
   queueAllEvents = async (): Promise<void> => {

@@ -174,10 +174,10 @@ describe("a contract without an order", () => {
     yen(all);
     await all.deliverAll();
     expect(await pricesOf(all, contract)).toEqual([0]);
-    await all.test.app.platform.synchronizer.reconcile(all.shop.shop);
+    await all.reconcile();
     expect(await pricesOf(all, contract)).toEqual([2013]);
     const before = all.platform.requests.length;
-    await all.test.app.platform.synchronizer.reconcile(all.shop.shop);
+    await all.reconcile();
     expect(all.operations(before)).not.toContain("Nodes");
   });
 

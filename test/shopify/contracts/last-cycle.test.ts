@@ -60,7 +60,7 @@ describe.each(MODES)("a contract with an end, with later cycles %s", (mode) => {
       if (source === "reconciliations") {
         all.remote.outgoing.length = 0;
         all.test.clock.ms += 1_000;
-        expect(await all.test.app.platform.synchronizer.reconcile(all.shop.shop)).toMatchObject({ skipped: 0 });
+        expect(await all.reconcile()).toMatchObject({ skipped: 0 });
       } else await all.deliverAll();
       dates.push(await nextBillingDate(all));
       expect(await rows(await loadedAnew(all))).toEqual(await rows(all));

@@ -115,7 +115,7 @@ describe("a load with bulk operations", () => {
     });
     await all.load();
     all.test.clock.ms += HOUR_MS;
-    await all.test.app.platform.synchronizer.reconcile(all.shop.shop);
+    await all.reconcile();
     expect((await all.shop.all("orders")).find(({ shopifyId }) => shopifyId === order)).toMatchObject({
       totalCents: 300,
     });

@@ -1,20 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import {
-  answerWith,
-  type ConnectedShop,
-  connected,
-  DOMAIN,
-  HOUR_MS,
-  seededAndLoaded,
-  withContract,
-} from "../../support/connected.ts";
+import { answerWith, connected, DOMAIN, HOUR_MS, seededAndLoaded, withContract } from "../../support/connected.ts";
 import { pageOfNodes } from "../../support/platform-nodes.ts";
 
 const NOTHING = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
-
-function reconcile({ test, shop }: ConnectedShop, since?: number) {
-  return test.app.platform.synchronizer.reconcile(shop.shop, since);
-}
 
 /** Makes a shop with a contract that was loaded an hour ago. */
 async function loaded() {
@@ -31,7 +19,7 @@ describe("reconciling", () => {
   test("costs one query of each kind if nothing changed", async () => {
     const all = await seededAndLoaded({ contracts: 20, renewals: 2 });
     const begun = all.platform.requests.length;
-    expect(await reconcile(all)).toEqual(NOTHING);
+    expect(await all.reconcile()).toEqual(NOTHING);
     expect(all.operations(begun)).toEqual([
       "Installation",
       "Customers",
@@ -45,14 +33,14 @@ describe("reconciling", () => {
     "finds the change of an order from before a second load; reconciled: %p",
     async (isReconciled) => {
       const all = await loaded();
-      if (isReconciled) await reconcile(all);
+      if (isReconciled) await all.reconcile();
       all.test.clock.ms += HOUR_MS;
       all.remote.updateOrder(all.remote.originOrder(all.contract) ?? "", { lines: [{ title: "Tea", price: "3.00" }] });
       all.remote.outgoing.length = 0;
       all.test.clock.ms += HOUR_MS;
       await all.load();
       all.test.clock.ms += HOUR_MS;
-      await reconcile(all);
+      await all.reconcile();
       expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
     },
   );
@@ -62,10 +50,10 @@ describe("reconciling", () => {
     all.remote.pause(all.contract);
     all.remote.outgoing.length = 0;
     all.platform.removedFields = new Set(["SubscriptionContract.nextBillingDate"]);
-    await expect(reconcile(all)).rejects.toThrow("no longer has SubscriptionContract.nextBillingDate");
+    await expect(all.reconcile()).rejects.toThrow("no longer has SubscriptionContract.nextBillingDate");
     expect(await all.inbox()).toEqual([]);
     all.platform.removedFields = new Set();
-    await reconcile(all);
+    await all.reconcile();
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
   });
 
@@ -74,7 +62,7 @@ describe("reconciling", () => {
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
     all.remote.setCurrency("EUR");
     all.remote.setScopes([...all.remote.scopes, "read_all_orders"]);
-    await reconcile(all);
+    await all.reconcile();
     const { shops, connections } = all.test.app.store;
     expect(await shops.find(DOMAIN)).toMatchObject({ plan: "free", currency: "EUR" });
     expect((await connections.find(all.shop.shop.id))?.scopes).toContain("read_all_orders");
@@ -84,7 +72,7 @@ describe("reconciling", () => {
     const all = await loaded();
     all.remote.setNextBillingDate(all.contract, "2026-05-05T00:00:00Z");
     all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
-    expect(await reconcile(all)).toMatchObject({ subscriptions: 1, events: 2 });
+    expect(await all.reconcile()).toMatchObject({ subscriptions: 1, events: 2 });
     expect(await all.shop.all("subscriptions")).toMatchObject([{ nextBillingDate: "2026-05-05T00:00:00.000Z" }]);
   });
 
@@ -93,7 +81,7 @@ describe("reconciling", () => {
     const order = all.remote.originOrder(all.contract) ?? "";
     all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
     const begun = all.platform.requests.length;
-    expect(await reconcile(all)).toMatchObject({ subscriptions: 0, changed: 1 });
+    expect(await all.reconcile()).toMatchObject({ subscriptions: 0, changed: 1 });
     expect(await all.shop.all("orders")).toMatchObject([{ shopifyId: order, totalCents: 300 }]);
     expect(all.operations(begun)).toContain("Nodes");
   });
@@ -103,7 +91,7 @@ describe("reconciling", () => {
     for (let n = 0; n < 3; n += 1) all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
     all.test.clock.ms += HOUR_MS;
     const begun = all.platform.requests.length;
-    await reconcile(all);
+    await all.reconcile();
     expect(all.operations(begun).filter((name) => name === "BillingCycles")).toHaveLength(1);
   });
 
@@ -111,7 +99,7 @@ describe("reconciling", () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
     const begun = all.platform.requests.length;
-    expect(await reconcile(all)).toMatchObject({ subscriptions: 0, changed: 1 });
+    expect(await all.reconcile()).toMatchObject({ subscriptions: 0, changed: 1 });
     expect(all.operations(begun)).toContain("BillingCycles");
     expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ cycleNumber: 1, status: "PENDING" }));
   });
@@ -133,7 +121,7 @@ describe("reconciling", () => {
     all.remote.failAttempt(challenged);
     all.remote.outgoing.length = 0;
     all.test.clock.ms += 60_000;
-    expect(await reconcile(all)).toMatchObject({ changed: 2, events: 1 });
+    expect(await all.reconcile()).toMatchObject({ changed: 2, events: 1 });
   });
 
   test("begins five minutes before the last complete run", async () => {
@@ -141,9 +129,9 @@ describe("reconciling", () => {
     all.test.clock.ms -= HOUR_MS + 5 * 60_000;
     all.remote.pause(all.contract);
     all.test.clock.ms += HOUR_MS + 5 * 60_000;
-    expect(await reconcile(all)).toMatchObject({ subscriptions: 1 });
+    expect(await all.reconcile()).toMatchObject({ subscriptions: 1 });
     all.test.clock.ms += HOUR_MS;
-    expect(await reconcile(all)).toMatchObject({ subscriptions: 0 });
+    expect(await all.reconcile()).toMatchObject({ subscriptions: 0 });
   });
 
   test("finds changes since a load that ran by a clock that was ahead", async () => {
@@ -154,7 +142,7 @@ describe("reconciling", () => {
     all.remote.pause(all.contract);
     all.remote.outgoing.length = 0;
     all.test.clock.ms += HOUR_MS;
-    await reconcile(all);
+    await all.reconcile();
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
   });
 
@@ -163,12 +151,12 @@ describe("reconciling", () => {
     all.test.clock.ms += 2 * HOUR_MS;
     await all.load();
     all.test.clock.step(-2 * HOUR_MS);
-    await reconcile(all);
+    await all.reconcile();
     all.test.clock.ms += HOUR_MS;
     all.remote.pause(all.contract);
     all.remote.outgoing.length = 0;
     all.test.clock.ms += HOUR_MS + 1;
-    await reconcile(all);
+    await all.reconcile();
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
   });
 
@@ -177,24 +165,24 @@ describe("reconciling", () => {
     all.test.clock.ms += 24 * HOUR_MS;
     all.remote.cancel(all.contract);
     all.test.clock.ms += 24 * HOUR_MS;
-    await reconcile(all, all.test.clock.ms - HOUR_MS);
+    await all.reconcile(all.test.clock.ms - HOUR_MS);
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "ACTIVE" }]);
-    await reconcile(all);
+    await all.reconcile();
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "CANCELLED" }]);
   });
 
   test("from a given time is possible for a shop that was never loaded, and does not count as a load", async () => {
     const { all } = await withContract();
     all.test.clock.ms += HOUR_MS;
-    expect(await reconcile(all, all.test.clock.ms - 2 * HOUR_MS)).toMatchObject({ subscriptions: 1 });
-    await expect(reconcile(all)).rejects.toThrow(`${DOMAIN} was never loaded completely`);
+    expect(await all.reconcile(all.test.clock.ms - 2 * HOUR_MS)).toMatchObject({ subscriptions: 1 });
+    await expect(all.reconcile()).rejects.toThrow(`${DOMAIN} was never loaded completely`);
   });
 
   test("puts a contract that cannot be mirrored into the inbox", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
     all.replaceAnswers("Nodes", { status: 400 });
-    expect(await reconcile(all)).toEqual({ ...NOTHING, skipped: 1 });
+    expect(await all.reconcile()).toEqual({ ...NOTHING, skipped: 1 });
     const [waiting] = await all.inbox();
     expect(waiting).toMatchObject({ subject: all.contract, status: "waiting" });
   });
@@ -211,7 +199,7 @@ describe("reconciling", () => {
     const body = JSON.stringify({ errors: [{ message: "invalid id" }] });
     all.platform.fault = ({ operation, variables }) =>
       operation === "Nodes" && (variables["ids"] as string[]).includes(bad) ? { status: 200, body } : undefined;
-    expect(await reconcile(all)).toMatchObject({ changed: isContract ? 2 : 0, skipped: 1 });
+    expect(await all.reconcile()).toMatchObject({ changed: isContract ? 2 : 0, skipped: 1 });
     all.platform.fault = () => undefined;
     const [waiting] = await all.inbox();
     expect(waiting).toMatchObject({ subject: bad, status: "waiting" });
@@ -225,7 +213,7 @@ describe("reconciling", () => {
     for (const gid of all.remote.ids("contract")) all.remote.pause(gid);
     all.platform.fault = ({ operation, n }) =>
       operation === "ChangedContracts" && n > 1 ? { status: 503 } : undefined;
-    await expect(reconcile(all)).rejects.toThrow("HTTP 503");
+    await expect(all.reconcile()).rejects.toThrow("HTTP 503");
     const cursor = (await all.test.app.store.syncs.unfinished(all.shop.shop.id, "changes"))?.cursor;
     expect(cursor).toBeString();
     const body = JSON.stringify({ errors: [{ message: "invalid cursor" }] });
@@ -236,7 +224,7 @@ describe("reconciling", () => {
       if (isRefused) refusals += 1;
       return isRefused ? { status: 200, body } : undefined;
     };
-    expect(await reconcile(all)).toMatchObject({ subscriptions: 260 });
+    expect(await all.reconcile()).toMatchObject({ subscriptions: 260 });
     const statuses = (await all.shop.all("subscriptions")).map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set(["PAUSED"]));
     expect(refusals).toBe(1);
@@ -246,14 +234,14 @@ describe("reconciling", () => {
     const all = await seededAndLoaded({ contracts: 2, renewals: 1 });
     const [failing, slow] = all.remote.ids("contract");
     for (const gid of all.remote.ids("contract")) all.remote.pause(gid);
-    await reconcile(all);
+    await all.reconcile();
     all.test.clock.ms += HOUR_MS;
     for (const gid of all.remote.ids("contract")) all.remote.activate(gid);
     all.platform.fault = ({ operation, variables }) => {
       if (operation !== "BillingCycles") return undefined;
       return variables["id"] === failing ? { status: 503 } : { delay: 300 };
     };
-    await expect(reconcile(all)).rejects.toThrow("HTTP 503");
+    await expect(all.reconcile()).rejects.toThrow("HTTP 503");
     const mirrored = (await all.shop.all("subscriptions")).find(({ shopifyId }) => shopifyId === slow);
     expect(mirrored).toMatchObject({ status: "ACTIVE" });
   });
@@ -262,10 +250,10 @@ describe("reconciling", () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
     all.replaceAnswers("Nodes", { status: 503 });
-    await expect(reconcile(all)).rejects.toThrow("HTTP 503");
+    await expect(all.reconcile()).rejects.toThrow("HTTP 503");
     expect(await all.inbox()).toEqual([]);
     all.platform.fault = () => undefined;
-    expect(await reconcile(all)).toMatchObject({ changed: 1, skipped: 0 });
+    expect(await all.reconcile()).toMatchObject({ changed: 1, skipped: 0 });
   });
 });
 
