@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { noAccess } from "../../src/actions/access.ts";
 import { changeShop, connectionText, shopStatus } from "../../src/actions/shop.ts";
-import { NO_COUNTS, type SyncCounts } from "../../src/domain/platform/sync.ts";
+import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import type { Plan } from "../../src/domain/shop.ts";
 import { loadExclusively } from "../../src/shopify/sync/exclusive-load.ts";
 import { receiveFailed, TOKENS } from "../conformance/fixtures.ts";
@@ -79,28 +79,43 @@ describe("the status of a shop", () => {
     expect(await loadOf()).toBeNull();
   });
 
-  test("says that no process loads the shop if the process of a claim is dead", async () => {
-    const { store, shop, status } = await opened();
-    const { syncs, connections } = store;
-    await connections.connect(shop.id, "token", TOKENS, GRANTED, START);
-    const begun = Promise.withResolvers<void>();
-    const end = Promise.withResolvers<SyncCounts>();
-    const load = () => {
-      begun.resolve();
-      return end.promise;
-    };
-    const clocks = { now: Date.now, clock: () => performance.now() };
-    const loading = loadExclusively({ syncs, synchronizer: { load }, ...clocks }, shop, { events: false });
-    await begun.promise;
-    expect((await status()).load).toMatchObject({ isUnderWay: true });
-    const { holder } = (await syncs.loadState(shop.id, Date.now())) ?? {};
-    end.resolve(NO_COUNTS);
-    await loading;
-    const dead = (holder ?? "").replace(` ${process.pid} `, ` ${await endedProcess()} `);
-    const now = Date.now();
-    expect(await syncs.claimLoad(shop.id, { holder: dead, now, until: now + 60_000 })).toBe(true);
-    expect((await syncs.loadState(shop.id, now))?.holder).toBe(dead);
-    expect((await status()).load).toMatchObject({ isUnderWay: false });
+  describe("while another process claims the load", () => {
+    /** Makes a connected shop, and the claims of this process and of a dead one. */
+    async function claims() {
+      const { store, shop, status } = await opened();
+      const { syncs, connections } = store;
+      await connections.connect(shop.id, "token", TOKENS, GRANTED, START);
+      const holderNow = async () => (await syncs.loadState(shop.id, Date.now()))?.holder ?? "";
+      let own = "";
+      const load = async () => {
+        own = await holderNow();
+        return NO_COUNTS;
+      };
+      const clocks = { now: Date.now, clock: () => performance.now() };
+      await loadExclusively({ syncs, synchronizer: { load }, ...clocks }, shop, { events: false });
+      const dead = own.replace(` ${process.pid} `, ` ${await endedProcess()} `);
+      const claim = async (holder: string) => {
+        const now = Date.now();
+        await syncs.claimLoad(shop.id, { holder, now, until: now + 60_000, deadHolder: await holderNow() });
+        expect(await holderNow()).toBe(holder);
+      };
+      const isUnderWay = async () => (await status()).load?.isUnderWay;
+      return { own, dead, claim, isUnderWay };
+    }
+
+    test("says that it is under way, unless that process is dead", async () => {
+      const { own, dead, claim, isUnderWay } = await claims();
+      await claim(own);
+      expect(await isUnderWay()).toBe(true);
+      await claim(dead);
+      expect(await isUnderWay()).toBe(false);
+    });
+
+    test.skipIf(process.platform !== "linux")("takes no process of another container for dead", async () => {
+      const { dead, claim, isUnderWay } = await claims();
+      await claim(dead.replace(/pid:\[\d+\]/, "pid:[1]"));
+      expect(await isUnderWay()).toBe(true);
+    });
   });
 
   test("says in words whether the connection works", async () => {
