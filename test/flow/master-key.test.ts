@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
-import { failure, PROGRAM, Program } from "../support/program.ts";
+import { ENGINE, failure, PROGRAM, Program } from "../support/program.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 
@@ -64,6 +64,7 @@ test("a lost key is named with its remedy, and reset lists what is to do", async
   const { status, stderr } = await program.run(["master-key", "reset", "--yes"]);
   expect(status).toBe(0);
   expect(stderr).toContain(`sds intake secret --shop ${DOMAIN}`);
+  expect(stderr.includes("Copy the file to every node")).toBe(ENGINE === "postgres");
   const made = await secretsOf(program);
   expect(made.filter((secret) => secrets.includes(secret))).toEqual([]);
   expect((await program.run(["master-key", "reset", "--yes"])).status).toBe(1);

@@ -48,6 +48,7 @@ describe("the summary", () => {
     const { all, html, store, shop } = await signedIn();
     const shows = async () => (await html("/admin/data")).match(/id="(empty-mirror|no-subscriptions|loading)"/g);
     expect(await shows()).toEqual(['id="empty-mirror"']);
+    expect(await html("/admin/data")).not.toContain("This data was imported");
     expect(textIn(await html("/admin/data"), "empty-mirror")).toContain("Install the app in Shopify's admin");
     await store.connections.connect(shop.id, "token", TOKENS, ALL_SCOPES, START);
     expect(await shows()).toEqual(['id="loading"', 'id="no-subscriptions"']);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { outline } from "../../src/docs/outline.ts";
 import { API_ERROR_CODES } from "../../src/domain/error.ts";
+import { search } from "../../src/http/docs/search.ts";
 import { PAGES, TOPICS } from "../../src/http/docs/site.ts";
 import { createDocument, respondDocument } from "../../src/http/documents.ts";
 import { openApiDocument } from "../../src/http/openapi/document.ts";
@@ -200,6 +201,10 @@ describe("search", () => {
     expect(found).toContain("<mark>checkpoint</mark>");
     const [first] = values(results(await html(request, "/docs/search?q=authentication")), "href");
     expect(first).toBe("/docs/api#authentication");
+  });
+
+  test("shows the first twenty sections", () => {
+    expect(search("sds")).toHaveLength(20);
   });
 
   test("says so if it finds nothing, or if there is nothing to search for", async () => {

@@ -56,6 +56,9 @@ test.each([
   ["+49 151 1234567", "parcel 9491511234567", "parcel 9491511234567"],
   ["+49 151 1234567", "gid://shopify/Order/491511234567", "gid://shopify/Order/491511234567"],
   ["+1 555-0100", "", ""],
+  ["1234567", "call 123-4567", "call [redacted]"],
+  ["123456", "parcel 123456", "parcel 123456"],
+  ["+49 151 123", "parcel 0151123", "parcel 0151123"],
 ])("a contact of the request, %s, is removed from a text about the person: %p", (contact, value, expected) => {
   const contacts = contact.includes("@") ? { email: contact } : { phone: contact };
   const text = JSON.stringify({ type: "reward", id: "r", customer: gid.customer(1), to: value });
