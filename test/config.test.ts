@@ -137,7 +137,19 @@ test("addresses, files and the log level are read", () => {
 
 test.each<[Record<string, string>, string]>([
   [{ SDS_DATA: " " }, "SDS_DATA is empty"],
-  [{ SDS_HOST: "" }, "SDS_HOST is empty"],
+  ...[
+    "SDS_DATA",
+    "SDS_SHOP",
+    "SDS_HOST",
+    "SDS_MASTER_KEY_FILE",
+    "SDS_DATABASE_URL",
+    "SDS_DATABASE_URL_FILE",
+    "SDS_DATABASE_READ_URL",
+    "SDS_PLATFORM_CLIENT_ID",
+    "SDS_PLATFORM_SECRET_FILE",
+    "SDS_ALERT_URL",
+    "SDS_SMTP_URL_FILE",
+  ].map((name): [Record<string, string>, string] => [{ [name]: "" }, `${name} is empty`]),
   [{ SDS_PORT: "65536" }, 'SDS_PORT is "65536"'],
   [{ SDS_PORT: "-1" }, 'SDS_PORT is "-1"'],
   [{ SDS_PUBLIC_URL: "https://sds.example.com/path" }, "SDS_PUBLIC_URL is"],
@@ -161,8 +173,12 @@ test.each<[Record<string, string>, string]>([
   ),
   [{ SDS_PLATFORM_URL: "https://{shop}?a" }, "SDS_PLATFORM_URL must be"],
   [{ SDS_PLATFORM_URL: "ftp://{shop}" }, "SDS_PLATFORM_URL must be"],
-  [{ SDS_PLATFORM_CLIENT_ID: "" }, "SDS_PLATFORM_CLIENT_ID is empty"],
-  [{ SDS_PLATFORM_SECRET_FILE: "/nowhere/secret" }, "SDS_PLATFORM_SECRET_FILE cannot be read"],
+  ...["SDS_DATABASE_URL_FILE", "SDS_PLATFORM_SECRET_FILE", "SDS_SMTP_URL_FILE"].map(
+    (name): [Record<string, string>, string] => [{ [name]: "/nowhere/secret" }, `${name} cannot be read`],
+  ),
+  [{ SDS_PUBLIC_URL: "" }, 'SDS_PUBLIC_URL is ""'],
+  [{ SDS_NODE_URL: "" }, 'SDS_NODE_URL is ""'],
+  [{ SDS_DATABASE_URL: "postgres://sds@/sds", PGPASSFILE: "" }, "PGPASSFILE is empty"],
 ])("%o is refused by name", (env, message) => {
   expect(() => readConfig({}, env)).toThrow(message);
 });
@@ -170,6 +186,12 @@ test.each<[Record<string, string>, string]>([
 test("a platform address with a password is refused without repeating it", () => {
   const read = () => readConfig({}, { SDS_PLATFORM_URL: "https://user:hidden@{shop}" });
   expect(read).toThrow("SDS_PLATFORM_URL must be");
+  expect(read).not.toThrow("hidden");
+});
+
+test("a mail server's address that is no URL is refused without repeating it", () => {
+  const read = () => readConfig({}, { SDS_SMTP_URL_FILE: fileWith("hidden@mail") });
+  expect(read).toThrow("SDS_SMTP_URL_FILE holds no address");
   expect(read).not.toThrow("hidden");
 });
 

@@ -41,7 +41,9 @@ function changed(html: string, values: Record<string, string>): Record<string, s
 describe("definitions", () => {
   test("are added, changed, archived and brought back", async () => {
     const { html, post, store, shop } = await signedIn();
-    expect(await html(FIELDS)).toContain('id="no-fields"');
+    const form = await html(FIELDS);
+    expect(form).toContain('id="no-fields"');
+    expect(form).toMatch(/name="key"[^>]* maxlength="40"/);
     const added = {
       key: "size",
       label: " Size ",
@@ -218,6 +220,8 @@ describe("values of one subscription", () => {
     expect(page).toContain('<option value="10" selected>10 (not an option)</option>');
     await post(path, changed(page, { size: "10", note: "x" }));
     expect(await values()).toEqual({ note: "x", size: "10" });
+    await post(path, changed(await html(path), { size: "2" }));
+    expect(await html(path)).not.toContain("not an option");
   });
 
   test("a field that was archived meanwhile refuses the whole form", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { outline } from "../../src/docs/outline.ts";
 import { API_ERROR_CODES } from "../../src/domain/error.ts";
-import { search } from "../../src/http/docs/search.ts";
+import { search, wordsOf } from "../../src/http/docs/search.ts";
 import { PAGES, TOPICS } from "../../src/http/docs/site.ts";
 import { createDocument, respondDocument } from "../../src/http/documents.ts";
 import { openApiDocument } from "../../src/http/openapi/document.ts";
@@ -205,6 +205,12 @@ describe("search", () => {
 
   test("shows the first twenty sections", () => {
     expect(search("sds")).toHaveLength(20);
+  });
+
+  test("looks for all words of a question if none of them is telling, and for eight at most", () => {
+    expect(wordsOf("How to do it?")).toEqual(["how", "to", "do", "it"]);
+    expect(wordsOf("How to rotate the key?")).toEqual(["rotate", "key"]);
+    expect(wordsOf("a1 a2 a3 a4 a5 a6 a7 a8 a9")).toEqual(["a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"]);
   });
 
   test("says so if it finds nothing, or if there is nothing to search for", async () => {

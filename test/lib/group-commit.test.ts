@@ -75,6 +75,25 @@ test("with overtaking, only the items with the same keys wait, in their order", 
   expect(await Promise.all(locked)).toEqual([1, 2, 4]);
 });
 
+test("a queue that waits for a lock is not looked at in each turn of the event loop", async () => {
+  let looks = 0;
+  const keyOf = ({ shop }: Item) => {
+    looks += 1;
+    return shop;
+  };
+  const { submit, begun, lock, unlock } = opened({ ...OVERTAKING, keyOf });
+  lock("a");
+  const locked = [submit({ shop: "a", n: 1 })];
+  await eventually(() => begun.length === 1);
+  locked.push(submit({ shop: "a", n: 2 }));
+  await timersLaterThan(OVERTAKING.afterMs);
+  const before = looks;
+  await timersLaterThan(OVERTAKING.afterMs);
+  expect(looks).toBe(before);
+  unlock("a");
+  expect(await Promise.all(locked)).toEqual([1, 2]);
+});
+
 test("at most four commits wait for locks, and the end of one lets the next commit begin", async () => {
   const { submit, begun, lock, unlock } = opened(OVERTAKING);
   const shops = ["a", "b", "c", "d", "e"];

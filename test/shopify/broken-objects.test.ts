@@ -94,6 +94,16 @@ describe("an object that never answers has one item in the inbox", () => {
     expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ totalCents: 300 }));
   });
 
+  test("which has the error of the last run", async () => {
+    const all = await seeded({ contracts: 5, linesEach: 1 });
+    const bad = breakContract(all, "SubscriptionContract.status");
+    await all.load();
+    expect(await all.inbox()).toMatchObject([{ error: "the platform answered: Internal error." }]);
+    all.remote.breakField(bad, "SubscriptionContract.status", "ACCESS_DENIED");
+    await all.load();
+    expect(await all.inbox()).toMatchObject([{ subject: bad, error: expect.stringContaining("denied") }]);
+  });
+
   test("after many webhooks about it and its orders, and all orders are read at last", async () => {
     const all = await seededAndLoaded({ contracts: 5, linesEach: 1, renewals: 1 });
     const bad = breakContract(all, "SubscriptionContract.status");

@@ -52,6 +52,9 @@ describe("an error response", () => {
     expect(() => readGraphqlData(response({ body }))).toThrow(
       expect.objectContaining({ message: `the platform answered: ${"x".repeat(300)}` }),
     );
+    const obsolete = { code: "undefinedField", typeName: "T".repeat(1000), fieldName: "f" };
+    const gone = response({ body: { errors: [{ message: "gone", extensions: obsolete }] } });
+    expect(() => readGraphqlData(gone)).toThrow(`the platform no longer has ${"T".repeat(100)}, which this sds reads`);
   });
 });
 
