@@ -134,7 +134,8 @@ test("a move that is killed goes on with the same command, and is given up with 
   await killed.exited;
   expect((await source.run(["doctor"], { env: { SDS_PORT: "0" } })).stdout).toContain("has not ended");
   const giveUp = ["shop", "move", ALPHA, "--cancel-lost"];
-  expect(await source.run([...giveUp, "--cancel"])).toEqual(failure(2, "use --cancel-lost without --to and --cancel"));
+  for (const flags of [["--cancel"], ["--to", "sqlite:/nowhere"], ["--to-file", "/nowhere"]])
+    expect(await source.run([...giveUp, ...flags])).toEqual(failure(2, "use --cancel-lost without --to and --cancel"));
   const { status, stderr } = await target.run(giveUp);
   expect({ status, first: stderr.split("\n")[0] }).toEqual({ status: 0, first: `The move of ${ALPHA} is given up.` });
   expect(await source.run([...move, "--cancel"])).toMatchObject({ status: 0 });

@@ -16,7 +16,11 @@ async function withMail(server: SmtpTestServer, scheme = "smtp") {
   const setServer = ({ port }: SmtpTestServer) =>
     writeFileSync(file, `${scheme}://sds:hush%20word@127.0.0.1:${port}/?from=sds@example.com\n`);
   setServer(server);
-  const all = await signedIn({ SDS_SMTP_URL_FILE: file, SDS_PUBLIC_URL: "https://sds.example.com" });
+  const all = await signedIn({
+    SDS_SMTP_URL_FILE: file,
+    SDS_PUBLIC_URL: "https://sds.example.com",
+    SDS_PLATFORM_CLIENT_ID: "client1",
+  });
   return { ...all, file, setServer };
 }
 
@@ -82,6 +86,20 @@ test("an address is confirmed by a link, gets an e-mail of each alert and its en
   ]);
   const log = all.logged.join("");
   for (const secret of [ADDRESS, "hush", confirm.split("=")[1] ?? ""]) expect(log).not.toContain(secret);
+});
+
+test("an alert of a shop that installed the app leads into the platform's admin", async () => {
+  const server = await smtpServer();
+  const { all, store, shop, post } = await withMail(server);
+  await post("/admin/alerts", { address: ADDRESS });
+  all.app.teller.wake();
+  await eventually(() => server.mails.length === 1);
+  await all.request(linkIn(plain(server.mails[0]?.text), "confirm"), { method: "POST" });
+  await store.connections.connect(shop.id, "refresh", TOKENS, [], START);
+  await store.connections.setTrouble(shop.id, "the shop is frozen (HTTP 402); wait", START);
+  all.app.teller.wake();
+  await eventually(() => server.mails.length === 2);
+  expect(plain(server.mails[1]?.text)).toContain("https://alpha.myshopify.com/admin/apps/client1/app/data");
 });
 
 test("wrong links open nothing", async () => {

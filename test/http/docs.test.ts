@@ -213,6 +213,10 @@ describe("search", () => {
     expect(wordsOf("a1 a2 a3 a4 a5 a6 a7 a8 a9")).toEqual(["a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"]);
   });
 
+  test("for nothing finds nothing", () => {
+    expect(search(" ? ")).toEqual([]);
+  });
+
   test("says so if it finds nothing, or if there is nothing to search for", async () => {
     const { request } = await testApp();
     expect(results(await html(request, "/docs/search?q=xyzzy"))).toContain("No section has all words of “xyzzy”");

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { createGroupCommit, type Overtaking } from "../../src/lib/group-commit.ts";
+import { nextTurn } from "../../src/lib/waits.ts";
 import { eventually } from "../support/eventually.ts";
 
 interface Item {
@@ -41,6 +42,14 @@ test("items that are submitted together share commits, in their order", async ()
   const { submit, begun } = opened();
   expect(await Promise.all([1, 2, 3, 4].map((n) => submit({ shop: "a", n })))).toEqual([1, 2, 3, 4]);
   expect(begun).toEqual(["a1 a2 a3", "a4"]);
+});
+
+test("an item that is submitted one turn of the event loop later shares the commit too", async () => {
+  const { submit, begun } = opened();
+  const first = submit({ shop: "a", n: 1 });
+  await nextTurn();
+  expect(await Promise.all([first, submit({ shop: "a", n: 2 })])).toEqual([1, 2]);
+  expect(begun).toEqual(["a1 a2"]);
 });
 
 test("without overtaking, a commit that waits for a lock delays all other commits", async () => {

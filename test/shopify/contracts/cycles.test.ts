@@ -1,5 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Order } from "../../../src/domain/resources.ts";
+import type { ContractNode } from "../../../src/shopify/api/operations/contracts.ts";
+import type { CycleNode } from "../../../src/shopify/api/operations/cycles.ts";
+import { areAllSoFar, type CycleReading } from "../../../src/shopify/contracts/cycle-reader.ts";
 import { firstOpenCycle } from "../../../src/shopify/contracts/cycles.ts";
 
 const DAYS_30_MS = 30 * 86_400_000;
@@ -26,5 +29,27 @@ describe("the first cycle to read", () => {
     ["is never the checkout", new Map([[0, order("PENDING", 0)]]), 1],
   ])("%s", (_title, orders, expected) => {
     expect(firstOpenCycle(orders, NOW - DAYS_30_MS)).toBe(expected);
+  });
+});
+
+describe("cycles that were read", () => {
+  const WEEK_MS = 7 * 86_400_000;
+  /** Weekly cycles. The cycle with number 2 starts now. */
+  const cycles = (first: number, last: number) =>
+    Array.from({ length: last - first + 1 }, (_, index) => {
+      const cycleStartAt = new Date(NOW + (first + index - 2) * WEEK_MS).toISOString();
+      return { cycleIndex: first + index, cycleStartAt } as CycleNode;
+    });
+
+  test.each<[string, CycleNode[], number | null, boolean]>([
+    ["are not all so far if there are none", [], null, false],
+    ["are all so far if the last one starts later than now", cycles(1, 3), null, true],
+    ["are not all so far if the last one starts now", cycles(1, 2), null, false],
+    ["are all so far if the last one is the contract's last", cycles(1, 2), 2, true],
+    ["are not all so far if the first open cycle is missing", cycles(2, 3), null, false],
+  ])("%s", (_title, read, maxCycles, expected) => {
+    const node = { status: "ACTIVE", billingPolicy: { maxCycles } } as ContractNode;
+    const reading = { mirrored: new Map(), before: undefined } as unknown as CycleReading;
+    expect(areAllSoFar(read, node, reading, NOW)).toBe(expected);
   });
 });

@@ -45,11 +45,13 @@ export const showInbox: Handler = async ({ shop }, { store: { inbox, shops }, no
   return { title: "Data", tab: TAB, content, live, ...(counts.failed > 1 && { actions: <RetryAll {...counts} /> }) };
 };
 
+const HEADINGS = ["Change", "About", "Reason", "Received", "Action"];
+
 /** Shown to a shop that has no subscriptions and no failed items. */
 const SAMPLE_ITEM: Sample = {
   caption: "This is how a failed item looks. You can try it again with a button.",
   content: (
-    <CardTable id="sample-item" name="Sample item" headings={["Change", "About", "Reason", "Received"]}>
+    <CardTable id="sample-item" name="Sample item" headings={HEADINGS.slice(0, -1)}>
       <Row>
         <NameCell>Customer updated</NameCell>
         <Cell>Customer 7001</Cell>
@@ -145,8 +147,6 @@ function Items({ id, status, count, items, now }: ItemsProps) {
     </>
   );
 }
-
-const HEADINGS = ["Change", "About", "Reason", "Received", "Action"];
 
 /** Words for the object of a Shopify topic. Each key is the topic's first part. */
 const CHANGED: Record<string, string> = {
