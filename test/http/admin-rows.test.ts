@@ -103,7 +103,7 @@ describe("the browser of rows", () => {
   });
 
   test("a row has its facts, links, and the JSON of the API", async () => {
-    const { all, html, shop } = await signedIn();
+    const { get, all, html, shop } = await signedIn();
     const key = await newKey(all.app.store, shop);
     const person = { firstName: "Ada", lastName: "Abe", email: "ada@example.com" };
     await apply(all.app, shop, [customer(1, person), subscription(1), order(1, 3)]);
@@ -111,6 +111,8 @@ describe("the browser of rows", () => {
       const answer = await all.request(`/api/v1/${resource}/${id}`, { headers: { Authorization: `Bearer ${key}` } });
       expect(jsonIn(await html(`${BROWSE}/${id}`))).toEqual(await answer.json());
     }
+    // A row has one address, with its internal id.
+    expect((await get(`${BROWSE}/${encodeURIComponent(gid.contract(1))}`)).status).toBe(404);
     const shown = await html(`${BROWSE}/${IDS.subscriptions}`);
     expect(rowsIn(shown, "orders").map(([name]) => name)).toEqual(["Order 1003"]);
     expect(shown).toContain(`href="${BROWSE}/${IDS.customers}"`);

@@ -101,6 +101,50 @@ describe("the document", () => {
     expect(components.filter((component) => !references.includes(component))).toEqual([]);
   });
 
+  test("names the parameters of each call", () => {
+    const calls = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.values(operations).map(({ parameters = [] }) => [path, parameters.map(({ name }) => name).join(" ")]),
+    );
+    const list = "limit cursor since updatedSince shopifyId";
+    const headers = "Prefer If-None-Match";
+    expect(calls).toEqual([
+      ["/api/v1/subscriptions", `${list} customerId status include ${headers}`],
+      ["/api/v1/subscriptions/{id}", `id include ${headers}`],
+      ["/api/v1/customers", `${list} ${headers}`],
+      ["/api/v1/customers/{id}", `id ${headers}`],
+      ["/api/v1/orders", `${list} customerId contractId status ${headers}`],
+      ["/api/v1/orders/{id}", `id ${headers}`],
+      ["/api/v1/shop", headers],
+      ["/intake", "X-Service-Shop"],
+      ["/healthz", ""],
+      ["/readyz", ""],
+      ["/openapi.json", "If-None-Match"],
+    ]);
+  });
+
+  test("gives the least value of each number in an answer or an event", () => {
+    const minima = objectsIn(document.components.schemas).flatMap(({ path, object: { minimum } }) =>
+      typeof minimum === "number" && !/Record|LineItem/.test(path[0] ?? "")
+        ? [`${path.filter((key) => key !== "properties").join(".")} ${minimum}`]
+        : [],
+    );
+    expect(minima).toEqual([
+      "Subscription.intervalCount 1",
+      "Subscription.cyclesCompleted 0",
+      "Customer.loyaltyTier 0",
+      "Customer.subscriptionCount 0",
+      "Order.cycleNumber 0",
+      "PageInfo.limit 1",
+      "IntakeResult.accepted 0",
+      "SubscriptionCreatedData.interval_count 1",
+      ...["Charged", "Failed", "Recovered"].flatMap((topic) => [
+        `Order${topic}Data.cycle_number 0`,
+        `Order${topic}Data.attempt_count 0`,
+      ]),
+    ]);
+    expect(document.components.schemas["LineItem"]).toMatchObject({ properties: { quantity: { minimum: 1 } } });
+  });
+
   test("has examples that match its schemas", () => {
     const schemas = objectsIn(document).filter(({ object }) => "type" in object && Array.isArray(object["examples"]));
     const values = schemas.flatMap(({ path, object }) =>

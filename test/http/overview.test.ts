@@ -53,6 +53,8 @@ test("dead deliveries come before all else that is well, and the bars count thei
   expect(page).toContain("Deliveries a day, last 30 days: 0 delivered, 0 retried, 1 dead");
   expect(page).toContain("<title>2026-03-01: 0 delivered, 0 retried, 1 dead</title>");
   expect(page.match(/<rect fill="url\(#hatch-\w+\)"/g)).toEqual(['<rect fill="url(#hatch-dead)"']);
+  const headings = ["Day", "Delivered", "Retried", "Dead"].map((name) => `<th scope="col">${name}</th>`);
+  expect(page).toContain(`<table id="days"><thead><tr>${headings.join("")}</tr></thead>`);
   expect(page.match(/<tr><th scope="row">\d{4}-\d\d-\d\d<\/th>/g)).toHaveLength(30);
 });
 

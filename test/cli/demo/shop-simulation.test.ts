@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ShopSimulation } from "../../../src/cli/demo/shop-simulation.ts";
+import { parseRecord } from "../../../src/domain/records/records.ts";
 import { START } from "../../support/app.ts";
 
 test("a demo begins with a declined charge, a reward, and the recovery of a declined charge", () => {
@@ -10,6 +11,12 @@ test("a demo begins with a declined charge, a reward, and the recovery of a decl
     expect.stringMatching(/^a \S+ reward is earned$/),
     "a failed renewal is recovered",
   ]);
+});
+
+test("every record of a demo is valid", () => {
+  const shop = new ShopSimulation(START);
+  const records = [...shop.past(100), ...[...Array(100).keys()].flatMap((n) => shop.next(START + n * 1_000).records)];
+  expect(records.map(parseRecord).filter((parsed) => "refused" in parsed)).toEqual([]);
 });
 
 test("the past of a demo has several products, and customers with and without credits", () => {

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { chownSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Patient } from "../../../src/cli/doctor/check.ts";
 import { FILE_CHECKS } from "../../../src/cli/doctor/files.ts";
 import { patientWith, runCheck, withCheckup } from "./patient.ts";
@@ -40,4 +42,11 @@ test("serve needs a descriptor for each attempt that may run, and 256 more; its 
     detail: "a program started here may open 1,024 files, and needs 1025",
   });
   expect(await check({ descriptorLimit: () => null }, "769")).toMatchObject({ ok: true });
+});
+
+test.skipIf(process.geteuid?.() !== 0)("root may use the data folder of another user", async () => {
+  const patient = await patientWith({});
+  const { data } = patient.config;
+  for (const name of [".", ...readdirSync(data)]) chownSync(join(data, name), 65_534, 65_534);
+  expect(await runCheck(FILE_CHECKS, "data folder", patient)).toMatchObject({ ok: true });
 });

@@ -42,7 +42,8 @@ describe("data that cannot be mirrored", () => {
   });
 
   test.each([
-    ["ends the sync if the platform refuses all of several contracts", 2, 404],
+    ["ends the sync if the platform refuses all of several contracts", 2, 400],
+    ["does not hide that the shop is gone", 1, 404],
     ["does not hide that the platform is down", 1, 503],
   ])("%s", async (_title, contracts, status) => {
     const all = await seeded({ contracts });

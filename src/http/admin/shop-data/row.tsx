@@ -47,7 +47,7 @@ export const showRow: Handler = async (request, { store, now }) => {
   const resource = resourceNamed(id);
   const withFields = resource === "subscriptions" && query.get("include") === "customFields";
   const form: RowForm | undefined = withFields ? "subscriptionsWithFields" : resource;
-  const found = form === undefined || id.startsWith("gid:") ? undefined : await pages.find(shop.id, form, { id });
+  const found = form === undefined ? undefined : await pages.find(shop.id, form, { id });
   if (found === undefined || resource === undefined) throw new SdsError("not_found", "this shop has no such row");
   const facts = FACTS[resource] as (shown: ShownRow<Resource>) => RowFacts;
   const row = JSON.parse(found.json) as ResourceRows[Resource];
