@@ -11,10 +11,11 @@ import { STATUS } from "../../src/http/respond.ts";
 import { urlPathOf } from "../../src/http/routes.ts";
 import { isWrittenDate } from "../../src/lib/time.ts";
 import { createCompiler } from "./document-schemas.ts";
+import { pageProblems } from "./page-problems.ts";
 
 /**
- * Checks answers against the OpenAPI document (src/docs/api.md, "OpenAPI"). A field that the document does not have is
- * an error here.
+ * Checks answers against the OpenAPI document (src/docs/api.md, "OpenAPI"), and checks pages of HTML. A field that the
+ * document does not have is an error here.
  */
 
 /** Paths that are not for integrators, or that do not answer in JSON. Only their refusals are checked. */
@@ -66,6 +67,7 @@ export function described(method: string, url: string, response: Response): Resp
   response.text = async () => {
     const text = await read();
     body(method, path, status, text);
+    if (response.headers.get("content-type")?.startsWith("text/html")) checkPage(path, text);
     return text;
   };
   response.json = async () => JSON.parse(await response.text());
@@ -74,6 +76,11 @@ export function described(method: string, url: string, response: Response): Resp
 
 /** Validates a value against a schema. @throws an error that names the value and says what is not as described */
 type Validate = (schema: JsonSchema, value: unknown, what: string) => void;
+
+function checkPage(path: string, html: string): void {
+  const problems = pageProblems(html);
+  if (problems.length > 0) throw new Error(`the page ${path} is wrong: ${problems.join("; ")}`);
+}
 
 function createCheck(document: OpenApiDocument): Check {
   const compile = createCompiler(document, { isDate: isWrittenDate, isClosed: true });
