@@ -189,7 +189,7 @@ test("a platform address with a password is refused without repeating it", () =>
   expect(read).not.toThrow("hidden");
 });
 
-test("a mail server's address that is no URL is refused without repeating it", () => {
+test("an invalid mail server URL is refused, and the error does not repeat it", () => {
   const read = () => readConfig({}, { SDS_SMTP_URL_FILE: fileWith("hidden@mail") });
   expect(read).toThrow("SDS_SMTP_URL_FILE holds no address");
   expect(read).not.toThrow("hidden");

@@ -222,6 +222,7 @@ describe("values of one subscription", () => {
     expect(await values()).toEqual({ note: "x", size: "10" });
     await post(path, changed(await html(path), { size: "2" }));
     expect(await html(path)).not.toContain("not an option");
+    expect(await values()).toEqual({ note: "x", size: "2" });
   });
 
   test("a field that was archived meanwhile refuses the whole form", async () => {

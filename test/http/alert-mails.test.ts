@@ -88,7 +88,7 @@ test("an address is confirmed by a link, gets an e-mail of each alert and its en
   for (const secret of [ADDRESS, "hush", confirm.split("=")[1] ?? ""]) expect(log).not.toContain(secret);
 });
 
-test("an alert of a shop that installed the app leads into the platform's admin", async () => {
+test("an alert of a shop that installed the app links to the platform's admin", async () => {
   const server = await smtpServer();
   const { all, store, shop, post } = await withMail(server);
   await post("/admin/alerts", { address: ADDRESS });

@@ -203,17 +203,20 @@ describe("search", () => {
     expect(first).toBe("/docs/api#authentication");
   });
 
-  test("shows the first twenty sections", () => {
+  test("finds at most twenty sections", () => {
     expect(search("sds")).toHaveLength(20);
   });
 
-  test("looks for all words of a question if none of them is telling, and for eight at most", () => {
+  test("ignores stop words, unless the query has no other words", () => {
     expect(wordsOf("How to do it?")).toEqual(["how", "to", "do", "it"]);
     expect(wordsOf("How to rotate the key?")).toEqual(["rotate", "key"]);
+  });
+
+  test("uses only the first eight words", () => {
     expect(wordsOf("a1 a2 a3 a4 a5 a6 a7 a8 a9")).toEqual(["a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"]);
   });
 
-  test("for nothing finds nothing", () => {
+  test("finds no section for a query without words", () => {
     expect(search(" ? ")).toEqual([]);
   });
 

@@ -122,7 +122,8 @@ describe("the document", () => {
     ]);
   });
 
-  test("gives the least value of each number in an answer or an event", () => {
+  test("states the minimum of counts and intervals in answers and events", () => {
+    // Records that come in have their own tests.
     const minima = objectsIn(document.components.schemas).flatMap(({ path, object: { minimum } }) =>
       typeof minimum === "number" && !/Record|LineItem/.test(path[0] ?? "")
         ? [`${path.filter((key) => key !== "properties").join(".")} ${minimum}`]

@@ -2,16 +2,30 @@ import { expect, test } from "bun:test";
 import { pageProblems } from "../support/page-problems.ts";
 
 test.each([
-  ['<label for="a">A</label><input id="a" value=""><br><textarea id="b"><p></textarea>', []],
-  ['<button aria-label="Close"></button><a href="/"><img src="/x" alt=""></a>', []],
-  ["<th></th>", ["<th> is empty after <th>"]],
-  ["<h1><b> </b></h1>", ["<h1> is empty after <h1>"]],
-  ["< role='x'>", []],
-  ['< role="x">', ['< role="x"> has no name', "<> is not closed"]],
-  ["<p><b>x</p>", ["</p> follows <b>", "<p> is not closed"]],
-  ['<p class="">x</p>', ['class is empty in <p class="">']],
-  ['<p id="a">x</p><p id="a">y</p>', ["two elements have the id a"]],
-  ['<p aria-describedby="a b">x</p><p id="b">y</p>', ["no element has the id a"]],
-])("%s", (html, problems) => {
+  '<!DOCTYPE html><html lang="en"><title>A</title></html>',
+  '<label for="a">A</label><input id="a" value required/><br/><textarea id="b" title="a > b"><p></textarea>',
+  '<button aria-label="Close"></button><p id="a">A</p><button aria-labelledby="a"></button>',
+  '<a href="#a"><img id="a" src="/x" alt="A"></a><svg><path d="x"/></svg>',
+])("a correct page has no problems: %s", (html) => {
+  expect(pageProblems(html)).toEqual([]);
+});
+
+test.each<[string, string[]]>([
+  ["<th></th>", ["<th> has no text: <th>"]],
+  ['<h2><b title="a > b"> </b></h2>', ['<h2> has no text: <h2><b title="a > b"> </b>']],
+  ['<a href="/"><img src="/x" alt/></a>', ['<a> has no text: <a href="/"><img src="/x" alt/>']],
+  ["<label><textarea>A</textarea></label>", ["<label> has no text: <label><textarea></textarea>"]],
+  ["<button aria-label>A</button>", ["aria-label has no value in <button aria-label>"]],
+  ["<a href>A</a>", ["href has no value in <a href>"]],
+  ['<p class="">A</p>', ['class has no value in <p class="">']],
+  ['< role="x"></>', ['< role="x"> has no name']],
+  ["<p><b></p></b>", ["</p> closes b", "</b> closes p"]],
+  ["</p>", ["</p> closes nothing"]],
+  ["<p>", ["<p> is not closed"]],
+  ["<img src='x'>", ["this is no tag: <img src='x'>"]],
+  ['<p id="a">A</p><p id="a">B</p>', ["two elements have the id a"]],
+  ['<p aria-describedby="a b">A</p><p id="b">B</p>', ["no element has the id a"]],
+  ['<a href="#a">A</a>', ["no element has the id a"]],
+])("a wrong page is reported: %s", (html, problems) => {
   expect(pageProblems(html)).toEqual(problems);
 });

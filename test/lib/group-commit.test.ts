@@ -84,10 +84,10 @@ test("with overtaking, only the items with the same keys wait, in their order", 
   expect(await Promise.all(locked)).toEqual([1, 2, 4]);
 });
 
-test("a queue that waits for a lock is not looked at in each turn of the event loop", async () => {
-  let looks = 0;
+test("a queue that waits for a lock is not polled", async () => {
+  let keyReads = 0;
   const keyOf = ({ shop }: Item) => {
-    looks += 1;
+    keyReads += 1;
     return shop;
   };
   const { submit, begun, lock, unlock } = opened({ ...OVERTAKING, keyOf });
@@ -96,9 +96,9 @@ test("a queue that waits for a lock is not looked at in each turn of the event l
   await eventually(() => begun.length === 1);
   locked.push(submit({ shop: "a", n: 2 }));
   await timersLaterThan(OVERTAKING.afterMs);
-  const before = looks;
+  const before = keyReads;
   await timersLaterThan(OVERTAKING.afterMs);
-  expect(looks).toBe(before);
+  expect(keyReads).toBe(before);
   unlock("a");
   expect(await Promise.all(locked)).toEqual([1, 2]);
 });

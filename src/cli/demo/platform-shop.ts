@@ -73,7 +73,7 @@ export class PlatformShop {
       const isDeclined = record.status !== "PENDING" && !(isCharged && count === attemptCount(record) - 1);
       cycle.attempts.push({ at, reason: isDeclined ? (record.reason ?? "insufficient_funds") : null });
     }
-    if (record.cycleNumber === 0 || record.status === "SKIPPED") return undefined;
+    if (record.cycleNumber === 0 || record.status === "SKIPPED" || record.status === "PENDING") return undefined;
     return {
       topic: `subscription_billing_attempts/${isCharged ? "success" : "failure"}`,
       payload: {

@@ -59,7 +59,7 @@ test.each([
   ["1234567", "call 123-4567", "call [redacted]"],
   ["123456", "parcel 123456", "parcel 123456"],
   ["+49 151 123", "parcel 0151123", "parcel 0151123"],
-])("a contact of the request, %s, is removed from a text about the person: %p", (contact, value, expected) => {
+])("a text about the person loses the contact %s of the request, and nothing else: %p", (contact, value, expected) => {
   const contacts = contact.includes("@") ? { email: contact } : { phone: contact };
   const text = JSON.stringify({ type: "reward", id: "r", customer: gid.customer(1), to: value });
   const redacted = redactionOf(DOMAIN, gid.customer(1), undefined, contacts)({ place: "reward", key: "r", text });

@@ -32,7 +32,7 @@ describe("the first cycle to read", () => {
   });
 });
 
-describe("cycles that were read", () => {
+describe("the cycles up to now", () => {
   const WEEK_MS = 7 * 86_400_000;
   /** Weekly cycles. The cycle with number 2 starts now. */
   const cycles = (first: number, last: number) =>
@@ -42,11 +42,11 @@ describe("cycles that were read", () => {
     });
 
   test.each<[string, CycleNode[], number | null, boolean]>([
-    ["are not all so far if there are none", [], null, false],
-    ["are all so far if the last one starts later than now", cycles(1, 3), null, true],
-    ["are not all so far if the last one starts now", cycles(1, 2), null, false],
-    ["are all so far if the last one is the contract's last", cycles(1, 2), 2, true],
-    ["are not all so far if the first open cycle is missing", cycles(2, 3), null, false],
+    ["are incomplete without any cycle", [], null, false],
+    ["are complete if the last cycle starts after now", cycles(1, 3), null, true],
+    ["are incomplete if the last cycle starts now", cycles(1, 2), null, false],
+    ["are complete if the last cycle is the contract's last", cycles(1, 2), 2, true],
+    ["are incomplete without the first open cycle", cycles(2, 3), null, false],
   ])("%s", (_title, read, maxCycles, expected) => {
     const node = { status: "ACTIVE", billingPolicy: { maxCycles } } as ContractNode;
     const reading = { mirrored: new Map(), before: undefined } as unknown as CycleReading;

@@ -174,7 +174,7 @@ function SampleWidget() {
       <label class="field">
         Gift note <input class="input" type="text" value="Enjoy!" />
       </label>
-      <p class="actions">
+      <p class="actions" id="manage">
         <button type="button" class="button">
           Skip the next order
         </button>{" "}
