@@ -123,7 +123,7 @@ describe("the document", () => {
   });
 
   test("states the minimum of counts and intervals in answers and events", () => {
-    // Records that come in have their own tests.
+    // test/domain/records has the limits of incoming records. LineItem is checked below.
     const minima = objectsIn(document.components.schemas).flatMap(({ path, object: { minimum } }) =>
       typeof minimum === "number" && !/Record|LineItem/.test(path[0] ?? "")
         ? [`${path.filter((key) => key !== "properties").join(".")} ${minimum}`]

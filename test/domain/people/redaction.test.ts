@@ -47,23 +47,33 @@ test("the search finds every text that a redaction of one of the people changes"
   );
 });
 
+/** Redacts a reward of the person. @param to a field of the reward @returns the field afterwards */
+function redactedField(contact: string, to: string): unknown {
+  const contacts = contact.includes("@") ? { email: contact } : { phone: contact };
+  const text = JSON.stringify({ type: "reward", id: "r", customer: gid.customer(1), to });
+  const redacted = redactionOf(DOMAIN, gid.customer(1), undefined, contacts)({ place: "reward", key: "r", text });
+  return JSON.parse(redacted.text).to;
+}
+
 test.each([
   ["ada@old.example", "ADA@old.example now ada@new.example", "[redacted] now [redacted]"],
   ["ada@old.example", "https://x.example/?to=ada%40old.example&n=1", "https://x.example/?to=[redacted]&n=1"],
   ["+1 555-0100", "(1) 555 0100", null],
   ["+1 555-0100", "call 1 (555) 0100.", "call [redacted]."],
   ["+49 151 1234567", "call 0151/123 45 67, or +49 (0)151 1234567", "call [redacted], or [redacted]"],
-  ["+49 151 1234567", "parcel 9491511234567", "parcel 9491511234567"],
-  ["+49 151 1234567", "gid://shopify/Order/491511234567", "gid://shopify/Order/491511234567"],
-  ["+1 555-0100", "", ""],
   ["1234567", "call 123-4567", "call [redacted]"],
-  ["123456", "parcel 123456", "parcel 123456"],
-  ["+49 151 123", "parcel 0151123", "parcel 0151123"],
-])("a text about the person loses the contact %s of the request, and nothing else: %p", (contact, value, expected) => {
-  const contacts = contact.includes("@") ? { email: contact } : { phone: contact };
-  const text = JSON.stringify({ type: "reward", id: "r", customer: gid.customer(1), to: value });
-  const redacted = redactionOf(DOMAIN, gid.customer(1), undefined, contacts)({ place: "reward", key: "r", text });
-  expect(JSON.parse(redacted.text)).toMatchObject({ to: expected });
+])("the contact %s is removed from a text about the person: %p", (contact, value, expected) => {
+  expect(redactedField(contact, value)).toBe(expected);
+});
+
+test.each([
+  ["+49 151 1234567", "parcel 9491511234567"],
+  ["+49 151 1234567", "gid://shopify/Order/491511234567"],
+  ["+1 555-0100", ""],
+  ["123456", "parcel 123456"],
+  ["+49 151 123", "parcel 0151123"],
+])("a text without the contact %s, or with a number of fewer than seven digits, is unchanged: %p", (contact, value) => {
+  expect(redactedField(contact, value)).toBe(value);
 });
 
 test.each([
