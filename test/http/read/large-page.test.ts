@@ -7,6 +7,8 @@ import { eventually } from "../../support/eventually.ts";
 const PAGE_BYTES = 24 * 1024 * 1024;
 
 test("a client that reads a page too slowly is cut off, and its bytes no longer count", async () => {
+  jest.useFakeTimers();
+  afterTest(() => jest.useRealTimers());
   const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES, sendingTimeoutMs: 300 });
   const server = Bun.serve({
     port: 0,
@@ -21,7 +23,10 @@ test("a client that reads a page too slowly is cut off, and its bytes no longer 
   const begun = Promise.withResolvers<void>();
   client.once("readable", () => begun.resolve());
   await begun.promise;
+  jest.advanceTimersByTime(299);
   expect((await fetch(server.url)).status).toBe(503);
+  jest.advanceTimersByTime(1);
+  jest.useRealTimers();
   await eventually(async () => (await fetch(server.url)).status === 200);
   client.destroy();
 });
