@@ -27,6 +27,7 @@ describe("API keys", () => {
     const made = (await store.keys.list(shop.id)).find(({ label }) => label === "Warehouse");
     expect(made?.createdBy).toMatch(/^session [0-9a-f]{6}$/);
     expect(page).toContain('data-label="Made by">unknown<');
+    expect(page).toContain('data-label="Last used">never<');
   });
 
   test("a second key with one label is made only after a question", async () => {

@@ -51,6 +51,7 @@ test("dead deliveries come before all else that is well, and the bars count thei
     Waiting: "0",
   });
   expect(page).toContain("Deliveries a day, last 30 days: 0 delivered, 0 retried, 1 dead");
+  expect(page).toContain("<span>at most 1 attempt a day</span>");
   expect(page).toContain("<title>2026-03-01: 0 delivered, 0 retried, 1 dead</title>");
   expect(page.match(/<rect fill="url\(#hatch-\w+\)"/g)).toEqual(['<rect fill="url(#hatch-dead)"']);
   const headings = ["Day", "Delivered", "Retried", "Dead"].map((name) => `<th scope="col">${name}</th>`);

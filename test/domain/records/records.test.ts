@@ -190,14 +190,17 @@ describe("a record is refused, and the refusal names the field", () => {
   });
 });
 
-/** Makes nested arrays with this many levels. */
-function nested(levels: number): unknown {
-  return levels === 0 ? "end" : [nested(levels - 1)];
+/** Nests a text this many times. */
+function nested(levels: number, within: (inner: unknown) => unknown): unknown {
+  return levels === 0 ? "end" : within(nested(levels - 1, within));
 }
 
-test("a reward's field may be 8 levels deep, not 9", () => {
-  expect(refusal(reward("r", { note: nested(7) }))).toBe("accepted");
-  expect(refusal(reward("r", { note: nested(8) }))).toStartWith("note: must hold");
+test.each<[string, (inner: unknown) => unknown]>([
+  ["arrays", (inner) => [inner]],
+  ["objects", (inner) => ({ inner })],
+])("a reward's field may be 8 levels deep, not 9: %s", (_name, within) => {
+  expect(refusal(reward("r", { note: nested(7, within) }))).toBe("accepted");
+  expect(refusal(reward("r", { note: nested(8, within) }))).toStartWith("note: must hold");
 });
 
 test("250 lines and strings of 1,024 characters are accepted", () => {

@@ -76,6 +76,11 @@ describe("a merge into the file of an app", () => {
     expect(subscriptions.map(({ uri }) => uri)).toEqual(["/webhooks/uninstalled", "/webhooks/privacy", URI, URI, URI]);
   });
 
+  test("knows scopes with spaces around them", () => {
+    const spaced = BILLING.replace("write_own_subscription_contracts,read_customers", "read_products , read_customers");
+    expect(merge(spaced).added[0]).toBe("scopes: read_own_subscription_contracts, read_orders, read_all_orders");
+  });
+
   test("is accepted by the platform, which then sends the webhooks of both", () => {
     const app = new DeployedApp();
     app.deploy(merge(BILLING).text);
