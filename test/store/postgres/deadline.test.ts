@@ -27,17 +27,23 @@ async function behindProxy(options = {}) {
   return { url, proxy, db: openDatabase(withPort(url, proxy.port), { deadlineMs: DEADLINE_MS, ...options }) };
 }
 
-/** Uses this many connections at the same time, so that all of them are open afterwards. */
+/**
+ * Uses this many connections at the same time, so that all of them are open afterwards. If the machine stalls, the server
+ * ends transactions that are idle, and their retries can use fewer connections. Then all is done again.
+ */
 async function useAtOnce(db: Database, count: number): Promise<void> {
-  const all = Promise.withResolvers<void>();
-  let inside = 0;
-  const wait = async (tx: TransactionQueries) => {
-    await tx.get("SELECT 1 AS one");
-    inside += 1;
-    if (inside === count) all.resolve();
-    await all.promise;
-  };
-  await Promise.all(Array.from({ length: count }, () => db.transaction(wait)));
+  let begun: number;
+  do {
+    const all = Promise.withResolvers<void>();
+    begun = 0;
+    const wait = async (tx: TransactionQueries) => {
+      await tx.get("SELECT 1 AS one");
+      begun += 1;
+      if (begun === count) all.resolve();
+      await all.promise;
+    };
+    await Promise.all(Array.from({ length: count }, () => db.transaction(wait)));
+  } while (begun > count);
 }
 
 describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows everything", () => {
@@ -45,8 +51,7 @@ describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows every
     const { proxy, db } = await behindProxy();
     await useAtOnce(db, 4);
     proxy.isSwallowing = true;
-    // On a slow machine, a connection may have been replaced. Then its transaction fails before it begins.
-    let late: unknown = new Error("the transaction did not begin");
+    let late: unknown;
     const failed = await failures([
       db.get("SELECT 1 AS one"),
       db.run("UPDATE pg_class SET relname = relname WHERE relname = $1::text", ["none"]),
@@ -59,7 +64,7 @@ describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows every
         }
       }),
     ]);
-    expect(failed).toMatchObject(failed.map(() => ({ name: lost.name, reason: lost.reason })));
+    expect(failed).toMatchObject(failed.map(() => ({ ...lost })));
     proxy.isSwallowing = false;
     expect(await db.get<{ one: number }>("SELECT 1 AS one")).toEqual({ one: 1 });
     expect(await db.transaction((tx) => tx.get<{ two: number }>("SELECT 2 AS two"))).toEqual({ two: 2 });
