@@ -19,10 +19,10 @@ async function ahead(aheadMs: number) {
 /** Opens the platform as a command does. No answer has shown the platform's time yet. */
 function newCommand({ test, platform }: ConnectedShop): Platform {
   const settings = { platformUrl: platform.url, platformClientId: "client", platformSecretFile: null };
-  const { monotonic: clock, now } = test.clock;
+  const { monotonic: clock, now, sleep } = test.clock;
   const log = createLog("error", { write: () => undefined }, now);
   const recordWriter = createRecordWriter(test.app.store.mirror, now);
-  return openPlatform(settings, test.app.store, recordWriter, { now, clock, fetch, sleep: () => Bun.sleep(1), log });
+  return openPlatform(settings, test.app.store, recordWriter, { now, clock, fetch, sleep, log });
 }
 
 test("a change just after a reading is read, also after the first reading", async () => {

@@ -221,7 +221,7 @@ test("requests fail as the test wants", async () => {
       : n === 2
         ? { status: 503, headers: { "Retry-After": "2" } }
         : n === 3
-          ? { delay: 1 }
+          ? { until: Promise.resolve() }
           : undefined;
   };
   await expect(query(INSTALLATION)).rejects.toThrow();

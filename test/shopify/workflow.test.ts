@@ -94,7 +94,7 @@ test("an attempt is one request, without a retry of its own", async () => {
 
 test("an attempt ends with its timeout", async () => {
   const all = await connected();
-  all.platform.fault = () => ({ delay: 10_000 });
+  all.platform.fault = () => ({ until: new Promise(() => undefined) });
   const { outcome } = await attempt(all, { timeoutMs: 20 });
   expect(outcome).toMatchObject({ statusCode: null, error: "The platform did not answer in time.", timedOut: true });
 });

@@ -21,6 +21,8 @@ import type { Webhook } from "./platform/webhook.ts";
 export const SECRET = "the-app-client-secret";
 export const DOMAIN = "alpha.myshopify.com";
 export const HOUR_MS = 3_600_000;
+/** How often the program sends a query that the platform answers with HTTP 503. */
+export const TRIES = 5;
 
 export const LINE: LineInput = {
   title: "House blend",

@@ -147,13 +147,15 @@ describe("an access token", () => {
     const { all, tokens, shop, connections } = await recorded();
     const before = await tokens.get(shop);
     all.test.clock.ms += LIFE_MS;
-    all.platform.fault = () => ({ delay: 50 });
+    const answer = Promise.withResolvers<void>();
+    all.platform.fault = () => ({ until: answer.promise });
     const stopping = new AbortController();
     const waiting = tokens.get(shop, { signal: stopping.signal });
     waiting.catch(() => undefined);
     await eventually(() => all.platform.tokenRequests > 1 || all.platform.requests.length > 1);
     stopping.abort(new Error("stopped"));
     await expect(waiting).rejects.toThrow("stopped");
+    answer.resolve();
     await tokens.drain();
     expect((await connections.tokens(shop.id))?.accessToken).not.toBe(before);
   });

@@ -126,7 +126,20 @@ test.skipIf(!hasPostgres())("20 views at once on two nodes make one exchange", a
   const all = await installing(env);
   const other = new Installing(await appBeside(all.platform, env), all.platform);
   other.test.clock.ms = all.test.clock.ms;
-  all.platform.fault = ({ operation }) => (operation === "exchange" ? { delay: 100 } : undefined);
+  let refused = 0;
+  for (const { connections } of [all.store, other.store]) {
+    const begin = connections.beginExchange;
+    connections.beginExchange = async (...given) => {
+      const begun = await begin(...given);
+      if (!begun) refused += 1;
+      return begun;
+    };
+  }
+  // The exchange lasts until the other node has tried to begin one.
+  all.platform.fault = ({ operation }) => {
+    const before = refused;
+    return operation === "exchange" ? { until: eventually(() => refused > before) } : undefined;
+  };
   const openAll = () => Promise.all(Array.from({ length: 10 }, () => [all.open(), other.open()]).flat());
   for (const opening of await openAll()) expect(opening).toMatchObject({ shop: { domain: NEW } });
   expect(all.platform.exchanges).toBe(1);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { answerWith, connected, DOMAIN, HOUR_MS, LINE, seeded, withContract } from "../../support/connected.ts";
+import { answerWith, connected, DOMAIN, HOUR_MS, LINE, seeded, TRIES, withContract } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pageOfNodes } from "../../support/platform-nodes.ts";
 
@@ -219,10 +219,16 @@ describe("two pages of contracts are worked on at a time", () => {
 
   test("and the first one is noted if the second one fails", async () => {
     const all = await seeded({ contracts: 600 });
-    const second = all.remote.ids("contract")[300];
-    all.platform.fault = ({ operation, n, variables }) => {
-      if (operation.startsWith("CycleLookup") && Object.values(variables).includes(second)) return { status: 503 };
-      return operation.startsWith("CycleLookup") && n === 1 ? { delay: 200 } : undefined;
+    const [waiting, failing] = [120, 300].map((index) => all.remote.ids("contract")[index]);
+    let tries = 0;
+    all.platform.fault = ({ operation, variables }) => {
+      const ids = Object.values(variables);
+      if (!operation.startsWith("CycleLookup")) return undefined;
+      if (ids.includes(failing)) {
+        tries += 1;
+        return { status: 503 };
+      }
+      return ids.includes(waiting) ? { until: eventually(() => tries === TRIES) } : undefined;
     };
     await expect(all.load()).rejects.toThrow("HTTP 503");
     const { cursor, counts } = (await all.test.app.store.syncs.unfinished(all.shop.shop.id, "full")) ?? {};

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { answerWith, connected, DOMAIN, HOUR_MS, seededAndLoaded, withContract } from "../../support/connected.ts";
+import {
+  answerWith,
+  connected,
+  DOMAIN,
+  HOUR_MS,
+  seededAndLoaded,
+  TRIES,
+  withContract,
+} from "../../support/connected.ts";
+import { eventually } from "../../support/eventually.ts";
 import { pageOfNodes } from "../../support/platform-nodes.ts";
 
 const NOTHING = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
@@ -237,9 +246,12 @@ describe("reconciling", () => {
     await all.reconcile();
     all.test.clock.ms += HOUR_MS;
     for (const gid of all.remote.ids("contract")) all.remote.activate(gid);
+    let tries = 0;
     all.platform.fault = ({ operation, variables }) => {
       if (operation !== "BillingCycles") return undefined;
-      return variables["id"] === failing ? { status: 503 } : { delay: 300 };
+      if (variables["id"] !== failing) return { until: eventually(() => tries === TRIES) };
+      tries += 1;
+      return { status: 503 };
     };
     await expect(all.reconcile()).rejects.toThrow("HTTP 503");
     const mirrored = (await all.shop.all("subscriptions")).find(({ shopifyId }) => shopifyId === slow);

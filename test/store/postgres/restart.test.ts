@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
+import { nextTurn } from "../../../src/lib/waits.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { afterTest } from "../../support/cleanup.ts";
@@ -43,7 +44,7 @@ describe.skipIf(!hasPostgres())("a PostgreSQL server that restarts", () => {
       const acknowledged: number[] = [];
       const unknown: number[] = [];
       const writer = async (first: number) => {
-        for (let value = first; !stop; value += 10, await Bun.sleep(1)) {
+        for (let value = first; !stop; value += 10, await nextTurn()) {
           await note(db, value).then(
             () => acknowledged.push(value),
             () => unknown.push(value),

@@ -8,12 +8,11 @@ export interface FaultInfo {
 
 /**
  * A fault of a request. `reset` closes the connection before the request is carried out; `lost` closes it afterwards,
- * without an answer. A fault can also replace the answer, or delay it by milliseconds or until a promise resolves.
+ * without an answer. A fault can also replace the answer, or delay it until a promise resolves.
  */
 export type Fault =
   | undefined
   | "reset"
   | "lost"
   | { status: number; body?: string; headers?: Record<string, string> }
-  | { delay: number }
   | { until: Promise<unknown> };

@@ -2,6 +2,7 @@ import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eventually } from "../eventually.ts";
 
 /** How downloads go. A test can change it at any time. */
 export interface DownloadBehaviour {
@@ -144,8 +145,7 @@ export class FileHost {
     const { bytesPerSecond } = this.behaviour;
     const most = bytesPerSecond === null ? CHUNK_BYTES : Math.max(1, Math.floor(bytesPerSecond / STEPS_PER_SECOND));
     for (let position = from; position < end; ) {
-      while (this.behaviour.holdAt !== null && position >= this.behaviour.holdAt && !response.destroyed)
-        await Bun.sleep(1000 / STEPS_PER_SECOND);
+      await eventually(() => position < (this.behaviour.holdAt ?? end) || response.destroyed);
       const chunk = Buffer.alloc(Math.min(most, end - position));
       readSync(file.descriptor, chunk, 0, chunk.length, position);
       await new Promise<void>((sent, failed) => response.write(chunk, (error) => (error ? failed(error) : sent())));

@@ -233,7 +233,7 @@ export class StandIn {
     });
     if (fault === "reset") return void request.socket.destroy();
     if (typeof fault === "object" && "status" in fault) return this.write(response, { body: "", ...fault });
-    if (typeof fault === "object") await ("until" in fault ? fault.until : Bun.sleep(fault.delay));
+    if (typeof fault === "object") await fault.until;
     const shop = this.shops.get(domain);
     const answer = isToken
       ? await this.answerToken(shop, body, log)
