@@ -74,13 +74,13 @@ export function described(method: string, url: string, response: Response): Resp
   return response;
 }
 
-/** Validates a value against a schema. @throws an error that names the value and says what is not as described */
-type Validate = (schema: JsonSchema, value: unknown, what: string) => void;
-
 function checkPage(path: string, html: string): void {
   const problems = pageProblems(html);
   if (problems.length > 0) throw new Error(`the page ${path} is wrong: ${problems.join("; ")}`);
 }
+
+/** Validates a value against a schema. @throws an error that names the value and says what is not as described */
+type Validate = (schema: JsonSchema, value: unknown, what: string) => void;
 
 function createCheck(document: OpenApiDocument): Check {
   const compile = createCompiler(document, { isDate: isWrittenDate, isClosed: true });

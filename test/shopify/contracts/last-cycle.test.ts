@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { answerWith, type ConnectedShop, connected, connectedTo, HOUR_MS, LINE } from "../../support/connected.ts";
 import type { ContractInput } from "../../support/platform/contract-changes.ts";
+import { nextBillingDate } from "./billed.ts";
+import { charge, renewals, WEEK_MS, wait } from "./renewing.ts";
 
-const WEEK_MS = 7 * 24 * HOUR_MS;
 const MODES = ["listed", "cut", "refused", "null"] as const;
 
 type Mode = (typeof MODES)[number];
@@ -16,21 +17,9 @@ async function ending(mode: Mode, fields: Partial<ContractInput> = {}) {
   return { all, contract };
 }
 
-function charge({ remote }: ConnectedShop, contract: string, cycle: number): string {
-  return remote.succeedAttempt(remote.startAttempt(contract, cycle));
-}
-
-function wait({ test: { clock } }: ConnectedShop, weeks: number): void {
-  clock.ms += weeks * WEEK_MS;
-}
-
-async function nextBillingDate({ shop }: ConnectedShop): Promise<unknown> {
-  return (await shop.all("subscriptions"))[0]?.["nextBillingDate"];
-}
-
-async function renewals({ shop }: ConnectedShop) {
-  const orders = (await shop.all("orders")).toSorted((a, b) => Number(a["cycleNumber"]) - Number(b["cycleNumber"]));
-  return orders.map(({ cycleNumber, status }) => [cycleNumber, status]);
+/** Returns the number and the status of each order, by ascending number. */
+async function statuses(all: ConnectedShop) {
+  return (await renewals(all)).map(([number, status]) => [number, status]);
 }
 
 /** Loads the shop into an empty mirror. */
@@ -67,7 +56,7 @@ describe.each(MODES)("a contract with an end, with later cycles %s", (mode) => {
     }
     const days = dates.map((date) => date && String(date).slice(0, 10));
     expect(days).toEqual(["2026-03-08", "2026-03-15", "2026-03-22", null]);
-    expect(await renewals(all)).toEqual([
+    expect(await statuses(all)).toEqual([
       [1, "PAID"],
       [2, "PAID"],
       [3, "PAID"],
@@ -105,8 +94,8 @@ describe.each(MODES)("a contract with an end, with later cycles %s", (mode) => {
       [1, "PAID"],
       [2, "SKIPPED"],
     ];
-    expect(await renewals(all)).toEqual(numbered);
-    expect(await renewals(await loadedAnew(all))).toEqual(numbered);
+    expect(await statuses(all)).toEqual(numbered);
+    expect(await statuses(await loadedAnew(all))).toEqual(numbered);
   });
 
   test("whose last cycle was declined is due until the cycle is settled", async () => {
@@ -135,7 +124,7 @@ describe.each(MODES)("a contract with an end, with later cycles %s", (mode) => {
     all.remote.activate(contract);
     await all.deliverAll();
     expect(await nextBillingDate(all)).toBeNull();
-    expect(await renewals(all)).toEqual([[1, "PAID"]]);
+    expect(await statuses(all)).toEqual([[1, "PAID"]]);
     expect(await rows(await loadedAnew(all))).toEqual(await rows(all));
   });
 
@@ -149,7 +138,7 @@ describe.each(MODES)("a contract with an end, with later cycles %s", (mode) => {
     charge(all, contract, 3);
     await all.deliverAll();
     expect(await nextBillingDate(all)).toBeNull();
-    expect(await renewals(all)).toEqual([
+    expect(await statuses(all)).toEqual([
       [1, "PAID"],
       [2, "PAID"],
     ]);

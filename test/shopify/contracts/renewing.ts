@@ -1,6 +1,6 @@
 import { type ConnectedShop, HOUR_MS, LINE, withMirroredContract } from "../../support/connected.ts";
 
-const WEEK_MS = 7 * 24 * HOUR_MS;
+export const WEEK_MS = 7 * 24 * HOUR_MS;
 
 /** A contract with weekly cycles. The mirror has the contract. */
 export function weekly() {
