@@ -1,11 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import type { Opening } from "../../../src/shopify/install/installer.ts";
-import { START, temporaryFolder } from "../../support/app.ts";
+import { START } from "../../support/app.ts";
 import { type ConnectedShop, connected, DOMAIN, HOUR_MS, SECRET } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
-import { appBeside, Installing, installing, NEW_SHOP as NEW } from "../../support/installing.ts";
-import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
+import { Installing, installing, NEW_SHOP as NEW } from "../../support/installing.ts";
 
 const SCOPES = ["read_own_subscription_contracts", "read_customers", "read_orders", "read_products"];
 
@@ -117,87 +115,6 @@ describe("opening the page of a new shop", () => {
     expect(await all.open()).toHaveProperty("shop");
     expect(all.platform.exchanges).toBe(1);
   });
-});
-
-// On SQLite, a second node is refused.
-test.skipIf(!hasPostgres())("20 views at once on two nodes make one exchange", async () => {
-  const masterKeyFile = join(temporaryFolder(), "master.key");
-  const env = { SDS_DATABASE_URL: await emptyDatabase(), SDS_MASTER_KEY_FILE: masterKeyFile };
-  const all = await installing(env);
-  const other = new Installing(await appBeside(all.platform, env), all.platform);
-  other.test.clock.ms = all.test.clock.ms;
-  let refused = 0;
-  for (const { connections } of [all.store, other.store]) {
-    const begin = connections.beginExchange;
-    connections.beginExchange = async (...given) => {
-      const begun = await begin(...given);
-      if (!begun) refused += 1;
-      return begun;
-    };
-  }
-  // The exchange lasts until the other node has tried to begin one.
-  all.platform.fault = ({ operation }) => {
-    const before = refused;
-    return operation === "exchange" ? { until: eventually(() => refused > before) } : undefined;
-  };
-  const openAll = () => Promise.all(Array.from({ length: 10 }, () => [all.open(), other.open()]).flat());
-  for (const opening of await openAll()) expect(opening).toMatchObject({ shop: { domain: NEW } });
-  expect(all.platform.exchanges).toBe(1);
-  const id = await other.shopId();
-  await other.store.connections.setTrouble(id, "dead (HTTP 401)", other.test.clock.ms);
-  for (const opening of await openAll()) expect(opening).toMatchObject({ shop: { id } });
-  expect(all.platform.exchanges).toBe(2);
-});
-
-test.skipIf(!hasPostgres())("another node does not repeat an exchange that outlasts its lease", async () => {
-  const masterKeyFile = join(temporaryFolder(), "master.key");
-  const env = { SDS_DATABASE_URL: await emptyDatabase(), SDS_MASTER_KEY_FILE: masterKeyFile };
-  const all = await installing(env);
-  const other = new Installing(await appBeside(all.platform, env), all.platform);
-  const { connections } = all.store;
-  const extend = connections.extendExchange;
-  let leaseEnd = 0;
-  connections.extendExchange = async (domain, process, until) => {
-    await extend(domain, process, until);
-    leaseEnd = until;
-  };
-  const { promise, resolve } = Promise.withResolvers<void>();
-  all.platform.fault = ({ operation }) => (operation === "exchange" ? { until: promise } : undefined);
-  const first = all.open();
-  await eventually(() => all.platform.exchanges === 1);
-  const second = other.open();
-  for (let seconds = 1; seconds <= 9; seconds += 1) {
-    all.test.clock.ms += 1_000;
-    await eventually(() => leaseEnd === all.test.clock.ms + 4_000);
-    other.test.clock.ms = all.test.clock.ms;
-  }
-  resolve();
-  for (const opening of await Promise.all([first, second])) expect(opening).toMatchObject({ shop: { domain: NEW } });
-  expect(all.platform.exchanges).toBe(1);
-});
-
-test.skipIf(!hasPostgres())("a shop whose node was killed in an exchange heals when the reservation ends", async () => {
-  const masterKeyFile = join(temporaryFolder(), "master.key");
-  const all = await installing({ SDS_DATABASE_URL: await emptyDatabase(), SDS_MASTER_KEY_FILE: masterKeyFile });
-  const { clock } = all.test;
-  const { connections } = all.store;
-  await connections.beginExchange(NEW, "killed", clock.ms, clock.ms + 15_000);
-  const begin = connections.beginExchange;
-  let refused = 0;
-  connections.beginExchange = async (...given) => {
-    const begun = await begin(...given);
-    if (!begun) refused += 1;
-    return begun;
-  };
-  const opening = all.open();
-  await eventually(() => refused >= 2);
-  expect(all.platform.exchanges).toBe(0);
-  clock.ms += 15_001;
-  // This view may give up, because the clock has also moved past its timeout. In this case, the next view connects the
-  // shop.
-  await opening;
-  expect(await all.open()).toHaveProperty("shop");
-  expect(all.platform.exchanges).toBe(1);
 });
 
 describe("a connection heals at the next view", () => {
