@@ -1,14 +1,11 @@
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { platformEnv, SECRET } from "../support/connected.ts";
 import { eventually } from "../support/eventually.ts";
 import { idTokenClaims, signIdToken } from "../support/platform/id-token.ts";
 import { StandIn } from "../support/platform/stand-in.ts";
 import { Program } from "../support/program.ts";
 
-const SECRET = "the-app-client-secret";
 const SHOP = "alpha.myshopify.com";
 
 /** A shop of the platform. The program does not know the shop yet. */
@@ -16,13 +13,7 @@ async function newShop() {
   const platform = await StandIn.start({ clientSecret: SECRET });
   afterTest(() => platform.stop());
   const remote = platform.addShop(SHOP);
-  const secretFile = join(temporaryFolder(), "secret");
-  writeFileSync(secretFile, SECRET, { mode: 0o600 });
-  const program = new Program(undefined, {
-    SDS_PLATFORM_URL: platform.url,
-    SDS_PLATFORM_CLIENT_ID: "client",
-    SDS_PLATFORM_SECRET_FILE: secretFile,
-  });
+  const program = new Program(undefined, platformEnv(platform));
   return { platform, remote, program };
 }
 

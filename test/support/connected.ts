@@ -172,20 +172,20 @@ export async function connected(
   return all;
 }
 
+/** The settings of a program that is an app of this platform. The app's secret is SECRET. */
+export function platformEnv({ url }: { url: string }): Record<string, string> {
+  const secretFile = join(temporaryFolder(), "secret");
+  writeFileSync(secretFile, SECRET, { mode: 0o600 });
+  return { SDS_PLATFORM_URL: url, SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: secretFile };
+}
+
 /** A new program with an empty mirror, connected to the shop of this stand-in. */
 export async function connectedTo(
   platform: StandIn,
   env: Record<string, string> = {},
   at = START,
 ): Promise<ConnectedShop> {
-  const secretFile = join(temporaryFolder(), "secret");
-  writeFileSync(secretFile, SECRET, { mode: 0o600 });
-  const test = await testApp({
-    SDS_PLATFORM_URL: platform.url,
-    SDS_PLATFORM_CLIENT_ID: "client",
-    SDS_PLATFORM_SECRET_FILE: secretFile,
-    ...env,
-  });
+  const test = await testApp({ ...platformEnv(platform), ...env });
   test.clock.ms = at;
   const shop = await test.addShop(DOMAIN);
   await test.app.platform.connect(DOMAIN, { kind: "client_credentials" });

@@ -1,15 +1,12 @@
 import { afterAll, beforeAll } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Browser, FrameLocator, Page } from "playwright-core";
-import { temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
+import { platformEnv, SECRET } from "./connected.ts";
 import { StandIn } from "./platform/stand-in.ts";
 import { APP_ORIGIN, PlatformAdmin } from "./platform-admin.ts";
 import { Program } from "./program.ts";
 import { openContext } from "./settings-page.ts";
 
-const SECRET = "the-app-client-secret";
 export const SHOP = "alpha.myshopify.com";
 
 /** The settings page in the platform's admin. */
@@ -46,13 +43,9 @@ export function embeddedPages() {
     const platform = await StandIn.start({ clientSecret: SECRET });
     afterTest(() => platform.stop());
     platform.addShop(SHOP);
-    const secretFile = join(temporaryFolder(), "secret");
-    writeFileSync(secretFile, SECRET, { mode: 0o600 });
     const sds = new Program(undefined, {
+      ...platformEnv(platform),
       SDS_EGRESS_ALLOW: "127.0.0.0/8",
-      SDS_PLATFORM_URL: platform.url,
-      SDS_PLATFORM_CLIENT_ID: "client",
-      SDS_PLATFORM_SECRET_FILE: secretFile,
       SDS_PUBLIC_URL: APP_ORIGIN,
       ...env,
     });

@@ -1,11 +1,9 @@
 import { spyOn } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { IdToken } from "../../src/shopify/install/id-token.ts";
 import type { Opening } from "../../src/shopify/install/installer.ts";
-import { START, type TestApp, temporaryFolder, testApp } from "./app.ts";
+import { START, type TestApp, testApp } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
-import { SECRET } from "./connected.ts";
+import { platformEnv, SECRET } from "./connected.ts";
 import { type IdTokenClaims, idTokenClaims, signIdToken } from "./platform/id-token.ts";
 import type { PlatformShop } from "./platform/shop.ts";
 import { StandIn } from "./platform/stand-in.ts";
@@ -85,13 +83,6 @@ export async function installing(env: Record<string, string> = {}): Promise<Inst
 }
 
 /** Another program of the same app. */
-export async function appBeside(platform: StandIn, env: Record<string, string> = {}): Promise<TestApp> {
-  const secretFile = join(temporaryFolder(), "secret");
-  writeFileSync(secretFile, SECRET, { mode: 0o600 });
-  return testApp({
-    SDS_PLATFORM_URL: platform.url,
-    SDS_PLATFORM_CLIENT_ID: "client",
-    SDS_PLATFORM_SECRET_FILE: secretFile,
-    ...env,
-  });
+export function appBeside(platform: StandIn, env: Record<string, string> = {}): Promise<TestApp> {
+  return testApp({ ...platformEnv(platform), ...env });
 }
