@@ -19,7 +19,7 @@ import { printLine, tell } from "../print.ts";
 import { type ReceivedWebhook, startReceiver } from "../receiver.ts";
 import { untilSignal } from "../signal.ts";
 import { type DemoPlatform, startPlatform } from "./platform.ts";
-import type { PlatformRecord, SampleRecord } from "./sample-records.ts";
+import { isOfPlatform, type SampleRecord } from "./sample-records.ts";
 import { ShopSimulation } from "./shop-simulation.ts";
 
 const SHOP = "demo.myshopify.com";
@@ -116,10 +116,6 @@ async function playEvent(
     (thrown: unknown) => `, but ${messageOf(thrown)}`,
   );
   tell(`${new Date().toLocaleTimeString()}  ${title}${failure}`);
-}
-
-function isOfPlatform(record: SampleRecord): record is PlatformRecord {
-  return record.type === "customer" || record.type === "subscription" || record.type === "order";
 }
 
 /** Returns a customer's record with only the data that the platform lacks; an empty list for other records. */

@@ -29,6 +29,10 @@ const PRODUCTS = [
 const DECLINE_REASONS = ["insufficient_funds", "expired_payment_method", "payment_method_declined"];
 const CANCEL_REASONS = ["too_expensive", "too_much_product", "moving", "prefer_another"];
 
+export function isOfPlatform(record: SampleRecord): record is PlatformRecord {
+  return record.type === "customer" || record.type === "subscription" || record.type === "order";
+}
+
 /** @param number the number in the gid */
 export function sampleCustomer(number: number): CustomerRecord {
   const firstName = pick(FIRST_NAMES);
