@@ -1,5 +1,6 @@
 import type { Event } from "../../src/domain/events/event.ts";
 import type { MirroredShop } from "../../src/domain/shop.ts";
+import { MAX_INTAKE_RECORDS } from "../../src/http/refusals.ts";
 import type { AttemptResult, Claim } from "../../src/store/port/deliveries.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
@@ -9,14 +10,26 @@ import { commit, HOUR, URL } from "./fixtures.ts";
 export const event: Event = { topic: "order.charged", data: { cents: 5 } };
 export const notFound = { name: "SdsError", code: "not_found" };
 
-/** Adds one reward of customer 1 for each id, so that one webhook is queued for each. The shop needs an endpoint. */
+/**
+ * Adds one reward of customer 1 for each id, so that one webhook is queued for each. The shop needs an endpoint. The
+ * intake's limit of records per body also limits each commit.
+ */
 export async function queueRewards(
   store: Store,
   shop: MirroredShop,
   ids: readonly (string | number)[],
   now = START,
 ): Promise<void> {
-  await commit(store, shop, [customer(1), ...ids.map((id) => reward(`r${id}`, { source: "loyalty" }))], now);
+  await commit(store, shop, [customer(1)], now);
+  for (let at = 0; at < ids.length; at += MAX_INTAKE_RECORDS) {
+    const part = ids.slice(at, at + MAX_INTAKE_RECORDS);
+    await commit(
+      store,
+      shop,
+      part.map((id) => reward(`r${id}`, { source: "loyalty" })),
+      now,
+    );
+  }
 }
 
 export const WAITS = [1_000, 10_000];

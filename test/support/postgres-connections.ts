@@ -32,6 +32,9 @@ export async function hasSession(db: Database, pid: number): Promise<boolean> {
   return (await db.get("SELECT 1 AS one FROM pg_stat_activity WHERE pid = $1::int", [pid])) !== undefined;
 }
 
+/** Lets a transaction be idle for as long as a test wants. */
+export const NO_IDLE_LIMIT = "SET LOCAL idle_in_transaction_session_timeout = 0";
+
 /** Opens connections with short time limits. They are closed after the test. */
 export function openDatabase(url: string, options: Partial<DatabaseOptions> = {}): Database {
   const db = openConnections({

@@ -1,28 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { TOPIC_NAMES } from "../../../src/domain/events/event.ts";
 import type { MirrorRecord } from "../../../src/domain/records/platform-records.ts";
-import type { Database } from "../../../src/store/postgres/database.ts";
 import { recordResults } from "../../../src/store/postgres/delivery-results.ts";
 import { claim, failed, WAITS } from "../../conformance/delivery-fixtures.ts";
 import { engines } from "../../conformance/engines.ts";
 import { addShop, chooseAllEvents, commit, URL } from "../../conformance/fixtures.ts";
 import { randomBytes, START } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { openDatabase } from "../../support/postgres-connections.ts";
+import { eventually, LIMIT_MS } from "../../support/eventually.ts";
+import { countLockWaits, NO_IDLE_LIMIT, openDatabase } from "../../support/postgres-connections.ts";
 import { emptyDatabase } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 import { customer, gid, subscription } from "../../support/records.ts";
 
 const shared = engines().filter(({ name }) => name === "postgres");
-
-/** Counts the sessions of the database that wait for a lock. */
-async function countWaiting(db: Database): Promise<number> {
-  const found = await db.get<{ n: number }>(
-    `SELECT count(*)::int4 AS n FROM pg_stat_activity
-     WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-  );
-  return found?.n ?? 0;
-}
 
 describe.each(shared)("$name: a redaction", (engine) => {
   test("succeeds even if it takes longer than the idle timeout of other transactions", async () => {
@@ -47,7 +37,7 @@ describe.each(shared)("$name: a redaction", (engine) => {
   test("waits for an attempt that is being recorded, and removes its answer too", async () => {
     const url = await emptyDatabase();
     const store = await openStoreAt(url);
-    const db = openDatabase(url);
+    const db = openDatabase(url, { deadlineMs: LIMIT_MS });
     const shop = await addShop(store);
     await store.webhooks.set(shop.id, { url: URL, topics: TOPIC_NAMES }, START);
     await commit(store, shop, [customer(1, { firstName: "Ada" }), subscription(1)]);
@@ -55,9 +45,10 @@ describe.each(shared)("$name: a redaction", (engine) => {
     const redaction: MirrorRecord = { type: "redaction", shopifyId: gid.customer(1), asOf: START };
     let redacting: Promise<unknown> | undefined;
     await db.transaction(async (tx) => {
+      await tx.run(NO_IDLE_LIMIT);
       expect(await recordResults(tx, ended, WAITS)).toEqual(ended);
       redacting = commit(store, shop, [redaction]);
-      await eventually(async () => (await countWaiting(db)) > 0);
+      await eventually(async () => (await countLockWaits(db)) > 0);
     });
     await redacting;
     const [attempt] = (await store.deliveries.show(shop.id, ended[0]?.claim.id ?? "")).history;

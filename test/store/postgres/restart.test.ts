@@ -5,14 +5,14 @@ import { failures } from "../../conformance/fixtures.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
-import { countRunning, hasSession, openDatabase, withPort } from "../../support/postgres-connections.ts";
+import { countRunning, hasSession, NO_IDLE_LIMIT, openDatabase, withPort } from "../../support/postgres-connections.ts";
 import { type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
 const lost = { name: "StoreError", reason: "lost" };
 
 async function openTable(url: string): Promise<Database> {
-  const db = openDatabase(url, { waitMs: 10_000 });
+  const db = openDatabase(url, { waitMs: 60_000 });
   await db.run("DROP TABLE IF EXISTS noted");
   await db.run("CREATE TABLE noted (value bigint)");
   return db;
@@ -175,10 +175,10 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
   ])("of a transaction that was idle for too long %s is noticed, and it is run again", async (_name, isEarly) => {
     const url = await emptyDatabase();
     const db = await openTable(url);
-    const hasty = openDatabase(url, { deadlineMs: 500 });
     let runs = 0;
-    await hasty.transaction(async (tx) => {
+    await db.transaction(async (tx) => {
       runs += 1;
+      await tx.run(runs === 1 ? "SET LOCAL idle_in_transaction_session_timeout = 50" : NO_IDLE_LIMIT);
       await note(tx, runs);
       const { pid = 0 } = (await tx.get<{ pid: number }>("SELECT pg_backend_pid() AS pid")) ?? {};
       if (runs === 1) await eventually(async () => !(await hasSession(db, pid)));
@@ -189,32 +189,35 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
 });
 
 describe.skipIf(!hasPostgres())("a machine that is so busy that each transaction is idle for too long", () => {
+  /**
+   * Runs a transaction that is idle for 700 ms in each of its first runs.
+   * @returns the server's idle limit in each run, milliseconds
+   */
+  async function idleLimits(db: Database, idleRuns: number): Promise<number[]> {
+    const limits: number[] = [];
+    await db.transaction(async (tx) => {
+      const found = await tx.get<{ ms: number }>(
+        "SELECT setting::int4 AS ms FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'",
+      );
+      limits.push(found?.ms ?? 0);
+      await note(tx, limits.length);
+      if (limits.length > idleRuns) await tx.run(NO_IDLE_LIMIT);
+      else Bun.sleepSync(700);
+      await note(tx, limits.length);
+    });
+    expect(await notedIn(db)).toEqual([limits.length, limits.length]);
+    return limits;
+  }
+
   test("gets more idle time for a command's transaction that is run again", async () => {
     const url = await emptyDatabase();
     await openTable(url);
-    const db = openDatabase(url, { isPatient: true });
-    let runs = 0;
-    await db.transaction(async (tx) => {
-      runs += 1;
-      await note(tx, runs);
-      // Longer than the first limit, shorter than the second limit.
-      Bun.sleepSync(700);
-      await note(tx, runs);
-    });
-    expect([runs, await notedIn(db)]).toEqual([2, [2, 2]]);
+    expect(await idleLimits(openDatabase(url, { isPatient: true, waitMs: 60_000 }), 1)).toEqual([500, 1_000]);
   });
 
   test("gets none for a node, whose locks other nodes wait for", async () => {
     const url = await emptyDatabase();
-    const db = await openTable(url);
-    let runs = 0;
-    await db.transaction(async (tx) => {
-      runs += 1;
-      await note(tx, runs);
-      if (runs < 3) Bun.sleepSync(700);
-      await note(tx, runs);
-    });
-    expect([runs, await notedIn(db)]).toEqual([3, [3, 3]]);
+    expect(await idleLimits(await openTable(url), 2)).toEqual([500, 500, 500]);
   });
 });
 

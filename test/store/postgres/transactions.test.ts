@@ -2,8 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { SdsError } from "../../../src/domain/error.ts";
 import { type Database, pipeline, type Queries, type Writes } from "../../../src/store/postgres/database.ts";
 import { failures } from "../../conformance/fixtures.ts";
+import { LIMIT_MS } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
-import { openDatabase, withPort } from "../../support/postgres-connections.ts";
+import { NO_IDLE_LIMIT, openDatabase, withPort } from "../../support/postgres-connections.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
 async function openTable(options = {}): Promise<Database & { url: string }> {
@@ -184,7 +185,8 @@ for (const isPooled of [false, true]) {
       const db = await openTable({ isPooled, deadlineMs: 500 });
       const release = Promise.withResolvers<void>();
       const locked = Promise.withResolvers<void>();
-      const holding = openDatabase(db.url).transaction(async (tx) => {
+      const holding = openDatabase(db.url, { deadlineMs: LIMIT_MS }).transaction(async (tx) => {
+        await tx.run(NO_IDLE_LIMIT);
         await add(tx, 1);
         locked.resolve();
         await release.promise;
