@@ -9,8 +9,8 @@ import type { Handler } from "./admin-request.ts";
 import { Bars } from "./bars.tsx";
 import { Age, type Fact, Facts, Link, Live } from "./components.tsx";
 import { SAMPLE_DELIVERIES } from "./deliveries/sample-log.tsx";
+import { RESOURCE_NAMES } from "./resource-names.ts";
 import { SampleFigure } from "./samples.tsx";
-import { RESOURCE_NAMES } from "./shop-data/row-table.tsx";
 import { shopifyFacts } from "./shop-data/summary.tsx";
 import { COUNTED, readFigures, type ShopFigures } from "./shop-figures.ts";
 

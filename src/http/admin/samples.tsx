@@ -1,9 +1,11 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import { sampleEvent } from "../../domain/events/sample.ts";
+import type { Resource } from "../../domain/resources.ts";
 import { sampleRows } from "../openapi/sample-rows.ts";
 import { Code } from "./code.tsx";
 import { readCommand } from "./components.tsx";
+import { RESOURCE_NAMES } from "./resource-names.ts";
 
 /**
  * Replaces a section that has no rows yet. `children` say what the section will show and what to do next. A labelled
@@ -61,11 +63,10 @@ export const SAMPLE_FIELD: Sample = {
   ),
 };
 
-/** A sample row as the API serves it. */
-export function sampleData(): Sample {
-  const { subscription } = sampleRows();
+/** A sample row of a resource, as the API serves it. */
+export function sampleData(resource: Resource): Sample {
   return {
-    caption: "The API gives each subscription like this.",
-    content: <Code id="sample-row" label="Sample" text={JSON.stringify(subscription, null, 2)} />,
+    caption: `The API gives each ${RESOURCE_NAMES[resource].one.toLowerCase()} like this.`,
+    content: <Code id="sample-row" label="Sample" text={JSON.stringify(sampleRows()[resource], null, 2)} />,
   };
 }

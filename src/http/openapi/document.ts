@@ -97,7 +97,7 @@ export function openApiDocument(serverUrl: string): OpenApiDocument {
 }
 
 function schemas(): Record<string, JsonSchema> {
-  const { subscription, customer, order } = sampleRows();
+  const { subscriptions: subscription, customers: customer, orders: order } = sampleRows();
   const { subscriptions: Subscription, customers: Customer, orders: Order } = ANSWER_SCHEMAS;
   const all: TSchema[] = [
     { ...Subscription, examples: [subscription, { ...subscription, customFields: { gift_note: "Happy birthday!" } }] },

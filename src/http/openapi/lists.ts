@@ -88,14 +88,14 @@ function rowOperation(resource: Resource): OpenApiOperation {
         required: true,
         description: "`id`, or `shopifyId`, URL-encoded or with its slashes.",
         schema: { type: "string" },
-        example: sampleRows()[one].id,
+        example: sampleRows()[resource].id,
       },
       ...includes(resource),
       PREFER,
       IF_NONE_MATCH,
     ],
     responses: {
-      ...answers(`The ${one}.`, ROW_HEADERS, jsonBody(type, sampleRows()[one])),
+      ...answers(`The ${one}.`, ROW_HEADERS, jsonBody(type, sampleRows()[resource])),
       ...refusalRefs(["BadRowRequest", "NotFound", ...REFUSALS]),
     },
   };
@@ -167,8 +167,8 @@ function query(name: string, description: string, schema: JsonSchema = { type: "
 
 /** Makes a page with one sample row and a cursor to the next page. */
 function samplePage(resource: Resource): object {
-  const { one, sortField } = NAMES[resource];
-  const row: { id: string; startedAt?: string; createdAt?: string; billedAt?: string } = sampleRows()[one];
+  const { sortField } = NAMES[resource];
+  const row: { id: string; startedAt?: string; createdAt?: string; billedAt?: string } = sampleRows()[resource];
   const nextCursor = formatCursor({ at: Date.parse(row[sortField] ?? ""), id: row.id });
   return { data: [row], page: { limit: 1, nextCursor } };
 }

@@ -77,7 +77,7 @@ export const SAMPLE_RECORDS: { [T in RecordType]: Extract<IncomingRecord, { type
 };
 
 /** Returns the rows that the sample records make in an empty mirror. */
-export function sampleRows(): { subscription: Subscription; customer: Customer; order: Order } {
+export function sampleRows(): { subscriptions: Subscription; customers: Customer; orders: Order } {
   let customer: CustomerRow | undefined;
   let subscription: SubscriptionRow | undefined;
   let order: OrderRow | undefined;
@@ -100,5 +100,5 @@ export function sampleRows(): { subscription: Subscription; customer: Customer; 
   }
   if (customer === undefined || subscription === undefined || order === undefined)
     throw new Error("a sample record was refused");
-  return { customer: customer.resource, subscription: subscription.resource, order: order.resource };
+  return { customers: customer.resource, subscriptions: subscription.resource, orders: order.resource };
 }

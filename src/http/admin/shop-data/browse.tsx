@@ -6,9 +6,10 @@ import type { Shop } from "../../../domain/shop.ts";
 import { printable } from "../../../lib/log.ts";
 import type { AdminPage, AdminRequest, Handler } from "../admin-request.ts";
 import { Empty, FieldError, fieldAttributes, Link, SearchForm } from "../components.tsx";
+import { RESOURCE_NAMES } from "../resource-names.ts";
 import { EmptySection, sampleData } from "../samples.tsx";
 import { Pager } from "../search.tsx";
-import { RESOURCE_NAMES, type ResourceRows, RowTable } from "./row-table.tsx";
+import { type ResourceRows, RowTable } from "./row-table.tsx";
 
 const TAB = "/data/browse";
 const PAGE_ROWS = 20;
@@ -144,7 +145,7 @@ function NoRows({ resource, filter, cursors, hasOlder }: Browse & { hasOlder: bo
     return <Empty id="no-matches">The newer rows do not match. Choose “Older” to continue the search.</Empty>;
   if (filter !== undefined || cursors.length > 0) return <Empty id="no-matches">No {resource} match.</Empty>;
   return (
-    <EmptySection id="no-rows" sample={sampleData()}>
+    <EmptySection id="no-rows" sample={sampleData(resource)}>
       This shop has no {resource} yet. Each one appears here as the API gives it.{" "}
       <Link to="/data">See the summary</Link>
     </EmptySection>

@@ -6,6 +6,7 @@ import type { Shop } from "../../../domain/shop.ts";
 import { amountText, counted } from "../../../lib/text.ts";
 import { CardTable, Cell, NameCell, Row } from "../card-table.ts";
 import { Link, Time } from "../components.tsx";
+import { RESOURCE_NAMES } from "../resource-names.ts";
 
 /** The rows of each resource, as the API gives them. */
 export interface ResourceRows {
@@ -13,12 +14,6 @@ export interface ResourceRows {
   customers: Customer;
   orders: Order;
 }
-
-export const RESOURCE_NAMES: Record<Resource, { one: string; many: string }> = {
-  subscriptions: { one: "Subscription", many: "Subscriptions" },
-  customers: { one: "Customer", many: "Customers" },
-  orders: { one: "Order", many: "Orders" },
-};
 
 type RowStatus = Subscription["status"] | Order["status"];
 

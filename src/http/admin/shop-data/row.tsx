@@ -13,15 +13,8 @@ import type { PageStore, RowForm } from "../../../store/port/pages.ts";
 import type { Handler } from "../admin-request.ts";
 import { Code, readable } from "../code.tsx";
 import { CopyButton, type Fact, Facts, Link } from "../components.tsx";
-import {
-  DateOf,
-  intervalText,
-  orderName,
-  RESOURCE_NAMES,
-  type ResourceRows,
-  RowStatusBadge,
-  RowTable,
-} from "./row-table.tsx";
+import { RESOURCE_NAMES } from "../resource-names.ts";
+import { DateOf, intervalText, orderName, type ResourceRows, RowStatusBadge, RowTable } from "./row-table.tsx";
 
 const BROWSE = "/data/browse";
 /** Maximum number of linked rows of a resource on the page of a customer or a subscription. */

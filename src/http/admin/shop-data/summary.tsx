@@ -7,8 +7,8 @@ import { RESOURCES } from "../../../domain/resources.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Handler } from "../admin-request.ts";
 import { Age, type Fact, Facts, Link, Live, Time } from "../components.tsx";
+import { RESOURCE_NAMES } from "../resource-names.ts";
 import { EmptySection, sampleData } from "../samples.tsx";
-import { RESOURCE_NAMES } from "./row-table.tsx";
 
 const TAB = "/data";
 
@@ -195,13 +195,13 @@ function DataFacts({ status, lastWebhookAt, now }: Summary) {
 function NoSubscriptions({ counts, status: { hasConnection, load } }: Pick<Summary, "counts" | "status">) {
   if (!hasConnection) {
     return Object.values(counts).some((count) => count > 0) ? null : (
-      <EmptySection id="empty-mirror" sample={sampleData()}>
+      <EmptySection id="empty-mirror" sample={sampleData("subscriptions")}>
         There is no data yet. {NOT_CONNECTED.todo}
       </EmptySection>
     );
   }
   return (
-    <EmptySection id="no-subscriptions" sample={sampleData()}>
+    <EmptySection id="no-subscriptions" sample={sampleData("subscriptions")}>
       {load === null
         ? "This shop has no subscriptions yet. The first one appears here seconds after a customer buys it. " +
           "Shopify shows an app only the subscriptions that the app itself made."
