@@ -44,6 +44,16 @@ export const SQLITE_ONLY: readonly Exception[] = [
     reason: "`restore` is refused before it names the file",
   },
   {
+    file: "transcripts",
+    test: "doctor.txt",
+    reason: "the checks of the data folder",
+  },
+  {
+    file: "transcripts",
+    test: "files.txt",
+    reason: "backup, restore and the data folder",
+  },
+  {
     file: "removal",
     test: "a removal waits for the lock of another process, and leaves no text in the file",
     reason: "the write lock of the whole database, and the free space in its file",

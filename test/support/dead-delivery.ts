@@ -33,7 +33,7 @@ export async function deadDelivery(
     queuedAt + 60_000,
     [],
   );
-  if (claim === undefined) throw new Error("nothing was due");
+  if (claim?.id !== id) throw new Error("the test event was not claimed");
   await deliveries.recordAndClaim(
     [{ claim, outcome: { statusCode: 500, error, ...exchange }, startedAt: queuedAt, duration: 12 }],
     [],
