@@ -12,7 +12,7 @@ const OPTIONAL_VALUE_ATTRIBUTES = new Set(
 );
 
 /** Matches a tag. The name can be empty: Preact writes `<>` for an element whose type is an empty text. */
-const TAG = /<(?<slash>\/?)(?<name>[a-zA-Z][\w-]*|)(?<attributes>(?:\s+[^\s=>"/]+(?:="[^"]*")?)*)\s*\/?>/g;
+export const TAG = /<(?<slash>\/?)(?<name>[a-zA-Z][\w-]*|)(?<attributes>(?:\s+[^\s=>"/]+(?:="[^"]*")?)*)\s*\/?>/g;
 
 interface OpenElement {
   name: string;
@@ -67,7 +67,7 @@ function endTagProblems(name: string, element: OpenElement | undefined, page: st
   return [`<${name}> has no text: ${page.slice(Math.max(0, contentAt - 60), at)}`];
 }
 
-function attributesIn(text: string): Map<string, string> {
+export function attributesIn(text: string): Map<string, string> {
   const pairs = text.matchAll(/([^\s="]+)(?:="([^"]*)")?/g);
   return new Map([...pairs].map(([, name = "", value = ""]) => [name, value]));
 }
