@@ -1,18 +1,26 @@
-import { expect, test } from "bun:test";
+import { test } from "bun:test";
+import { join } from "node:path";
 import { createMetrics } from "../../src/compose/metrics.ts";
+import { expectStored } from "../support/stored-text.ts";
 
-test("durations are in seconds, in the buckets that they reach", async () => {
+test("a scrape has the stored metrics, with durations in seconds, in the buckets that they reach", async () => {
   const metrics = createMetrics({
-    ...{ version: "1", engine: "sqlite", isReady: () => true, fewestPoints: () => 1, now: () => 0 },
-    figures: () => undefined,
+    ...{ version: "1", engine: "sqlite", isReady: () => true, fewestPoints: () => 900, now: () => 60_000 },
+    figures: () => ({
+      totals: {
+        deliveries: { pending: 1, retrying: 2, dead: 3 },
+        inbox: { waiting: 4, failed: 5 },
+        ...{ firstDueAt: 53_000, refusedShops: 8, reconciledAt: 51_000 },
+      },
+      database: { bytes: 10, walBytes: 11, lastBackupAt: 12_000 },
+      diskFreeBytes: 13,
+    }),
   });
+  metrics.addRoutes([{ path: "/a", methods: {} }]);
   const context = { id: "", client: () => "", isSecure: () => true };
-  const response = new Response();
-  metrics.noteAnswer({ route: "/a", method: "GET", response, tookMs: 1_500, context, address: () => "" });
-  metrics.noteAttempt("webhook", false, 2_000);
-  const text = await metrics.text();
-  expect(text).toContain('sds_http_request_duration_seconds_sum{route="/a"} 1.5\n');
-  expect(text).toContain('sds_http_request_duration_seconds_bucket{le="0.5",route="/a"} 0\n');
-  expect(text).toContain('sds_http_request_duration_seconds_bucket{le="2.5",route="/a"} 1\n');
-  expect(text).toContain("sds_delivery_attempt_duration_seconds_sum 2\n");
+  const answer = { method: "GET", response: new Response(), context, address: () => "" };
+  metrics.noteAnswer({ ...answer, route: "/a", tookMs: 1_500 });
+  metrics.noteAttempt("trigger", true, 400);
+  metrics.noteCommit(14);
+  await expectStored(join(import.meta.dir, "metrics.txt"), await metrics.text());
 });
