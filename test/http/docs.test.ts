@@ -216,6 +216,19 @@ describe("search", () => {
     expect(wordsOf("a1 a2 a3 a4 a5 a6 a7 a8 a9")).toEqual(["a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"]);
   });
 
+  test.each(["cursor", "signature", "sds", "the"])(
+    "shows a part of each section for %s, and where it was cut",
+    (word) => {
+      const hits = search(word);
+      expect(hits.length).toBeGreaterThan(3);
+      for (const { page, title, excerpt } of hits) {
+        expect(`${page} ${title} ${excerpt}`.toLowerCase()).toContain(word);
+        expect(excerpt.length).toBeLessThanOrEqual("… ".length + 160 + " …".length);
+        expect(excerpt).toMatch(/^(… \S|[^… ]).*(\S …|[^… ])$/s);
+      }
+    },
+  );
+
   test("finds no section for a query without words", () => {
     expect(search(" ? ")).toEqual([]);
   });

@@ -39,6 +39,16 @@ test("a new shop is told what to do next, and a done step is ticked", async () =
   expect(verdictIn(later)).toBe("All is well. 0 deliveries in the last 24 hours.");
 });
 
+test("a shop that has done all steps is not told what to do next", async () => {
+  const { html, store, shop } = await signedIn();
+  await store.webhooks.set(shop.id, { url: "https://hooks.example.com/in", topics: ["loyalty.reward_earned"] }, START);
+  await store.syncs.complete(shop.id, "full", START, 1, START);
+  expect(await html(OVERVIEW)).toContain('id="next"');
+  await queueRewards(store, shop, [1]);
+  await end(store, shop, "delivered");
+  expect(await html(OVERVIEW)).not.toContain('id="next"');
+});
+
 test("dead deliveries come before all else that is well, and the bars count their attempts", async () => {
   const { html, store, shop } = await signedIn();
   await deadDelivery(store, shop);

@@ -31,3 +31,8 @@ test("a search for damage that takes too long finds none, and says so", async ()
     detail: "none found in 8 seconds; `sds backup` searches the whole database",
   });
 });
+
+test("an error of the search for damage is not hidden", async () => {
+  const patient = await patientWith({ findDamage: () => Promise.reject(new Error("no memory")) });
+  await expect(runDataCheck(DATA_CHECKS, "damage", patient)).rejects.toThrow("no memory");
+});

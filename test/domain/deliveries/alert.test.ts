@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Alert, alertText } from "../../../src/domain/deliveries/alert.ts";
+import { type Alert, alertText, overText } from "../../../src/domain/deliveries/alert.ts";
 import { START } from "../../support/app.ts";
 
 const alert: Alert = { cause: "endpoint", since: START, failures: 5, lastAt: START, host: "h.example", error: "No." };
@@ -24,4 +24,13 @@ test("each alert says what fails, since when, and what to do", () => {
       "Shopify has frozen the shop, because a bill is unpaid. " +
       "Pay the bill in Shopify's admin. Then the connection comes back by itself.",
   );
+});
+
+test("the end of each alert says what works again", () => {
+  expect(overText(alert)).toBe("Your endpoint h.example answers again.");
+  expect(overText({ ...alert, cause: "dead" })).toBe(
+    "Deliveries to your endpoint h.example arrive again, and none is dead.",
+  );
+  expect(overText({ ...alert, cause: "dead", host: null })).toBe("Workflows start again.");
+  expect(overText({ ...alert, cause: "connection", host: null })).toBe("Shopify accepts the app's connection again.");
 });

@@ -115,13 +115,16 @@ describe("a file", () => {
     await expect(read(silent, 0, { idleTimeoutMs: 20 })).rejects.toThrow("the host of the file sends nothing");
   });
 
-  test("is requested at a new address after the host refused the old one", async () => {
+  test.each([
+    ["again at the same address after too many requests", 429, 1],
+    ["at a new address after the host refused the old one", 403, 2],
+  ])("is requested %s, and while the host is overloaded", async (_, status, asked) => {
     const url = answering(
-      () => new Response(null, { status: 403 }),
+      () => new Response(null, { status }),
       () => new Response(null, { status: 503 }),
       () => new Response('{"id":1}'),
     );
-    expect(await read(url)).toEqual({ ids: [1], ends: [8], waits: [1_000, 2_000], asked: 2 });
+    expect(await read(url)).toEqual({ ids: [1], ends: [8], waits: [1_000, 2_000], asked });
   });
 });
 

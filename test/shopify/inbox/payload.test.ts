@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { WEBHOOK_TOPICS } from "../../../src/shopify/api/topics.ts";
 import type { Evidence } from "../../../src/shopify/contracts/evidence.ts";
-import { changeWebhook, type Intent, orderingOf, readWebhook } from "../../../src/shopify/inbox/payload.ts";
+import { changeTime, changeWebhook, type Intent, orderingOf, readWebhook } from "../../../src/shopify/inbox/payload.ts";
 
 const SENT_AT = Date.UTC(2026, 0, 3);
 const CONTRACT = "gid://shopify/SubscriptionContract/9007199254740993";
@@ -219,4 +219,12 @@ test("a contract that waits in the inbox is read like the platform's webhook abo
   const { topic, body } = changeWebhook("contract", CONTRACT);
   expect(Object.keys(WEBHOOK_TOPICS)).toContain(topic);
   expect(read(topic, body)).toEqual(readContract(CONTRACT));
+});
+
+test("the time of a change is the one of the payload, unless that is missing or more than a day ahead", () => {
+  const day = 86_400_000;
+  for (const at of [SENT_AT - 30 * day, SENT_AT, SENT_AT + day])
+    expect(changeTime(new Date(at).toJSON(), SENT_AT)).toBe(at);
+  for (const text of [new Date(SENT_AT + day + 1).toJSON(), "soon", null, SENT_AT])
+    expect(changeTime(text, SENT_AT)).toBe(SENT_AT);
 });
