@@ -1,88 +1,14 @@
-import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  copyFileSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { NEEDED_SCOPES } from "../../src/domain/platform/connection.ts";
-import { temporaryFolder } from "../support/app.ts";
-import { afterTest } from "../support/cleanup.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { freePort } from "../support/postgres-process.ts";
 import { ENGINE, Program } from "../support/program.ts";
-import { canMount, mountDisk } from "../support/small-disk.ts";
+import { failuresOf, onlyFault, PORT } from "./doctor-results.ts";
 
 const isSqlite = ENGINE === "sqlite";
-const NOBODY = 65_534;
-/** Any free port. Otherwise the doctor would report another program that uses the default port. */
-const PORT = { SDS_PORT: "0" };
-
-interface Result {
-  check: string;
-  ok: boolean;
-  detail: string;
-  remedy: string | null;
-}
-
-/**
- * The names, sizes, times, modes and owners of a folder and its files. While `serve` runs, leaves out the sizes and
- * times of the database's files, because `serve` shortens the write-ahead log each minute.
- */
-function listing(folder: string, isServed: boolean): string[] {
-  if (!existsSync(folder)) return [];
-  return [".", ...readdirSync(folder).toSorted()].map((name) => {
-    const { size, mtimeMs, mode, uid, ino } = lstatSync(join(folder, name));
-    const mayChange = isServed && name.startsWith("sds.db");
-    return [name, mode, uid, ino, ...(mayChange ? [] : [size, mtimeMs])].join(" ");
-  });
-}
-
-/**
- * Runs the doctor, and checks that it changes nothing.
- * @param isServed whether `serve` runs on the folder
- * @returns the failures, by their checks
- */
-async function failuresOf(
-  program: Program,
-  env: Record<string, string> = {},
-  isServed = false,
-): Promise<Record<string, Result>> {
-  const before = listing(program.data, isServed);
-  const began = performance.now();
-  const { status, stdout, stderr } = await program.run(["doctor", "--json"], { env: { ...PORT, ...env } });
-  expect(performance.now() - began).toBeLessThan(20_000);
-  expect(listing(program.data, isServed)).toEqual(before);
-  const results = JSON.parse(stdout) as Result[];
-  const failed = results.filter(({ ok }) => !ok);
-  expect(status).toBe(failed.length === 0 ? 0 : 1);
-  expect(stderr).toBe(failed.length === 0 ? "" : `sds: ${failed.length} of ${results.length} checks failed\n`);
-  expect(results.filter(({ ok, remedy }) => ok !== (remedy === null))).toEqual([]);
-  return Object.fromEntries(failed.map((result) => [result.check, result]));
-}
-
-/** Runs the doctor on one fault. @returns its detail and its remedy */
-async function onlyFault(
-  check: string,
-  program: Program,
-  env?: Record<string, string>,
-  isServed?: boolean,
-): Promise<string> {
-  const failures = await failuresOf(program, env, isServed);
-  expect(Object.keys(failures)).toEqual([check]);
-  return `${failures[check]?.detail} | ${failures[check]?.remedy}`;
-}
 
 test("sds doctor finds nothing wrong with a healthy folder, before serve runs, while it runs and after a kill", async () => {
   const program = await Program.withShop();
@@ -195,109 +121,6 @@ test("sds doctor finds a database of a newer program", async () => {
   expect(await onlyFault("database", program)).toMatch(/newer sds \(schema 900.*\| install that version of sds/);
 });
 
-describe.skipIf(!isSqlite)("sds doctor finds, in a folder of SQLite,", () => {
-  const asRoot = process.geteuid?.() === 0;
-
-  test("that there is no data, and makes none", async () => {
-    const program = new Program();
-    expect(Object.keys(await failuresOf(program))).toEqual(["data folder", "disk", "database"]);
-    expect(existsSync(program.data)).toBe(false);
-  });
-
-  test("files with a wrong mode or owner", async () => {
-    const program = await Program.withShop();
-    chmodSync(join(program.data, "sds.db"), 0o644);
-    expect(await onlyFault("data folder", program)).toContain("sds.db: the mode");
-    chmodSync(join(program.data, "sds.db"), 0o600);
-    chmodSync(program.data, 0o777);
-    expect(await onlyFault("data folder", program)).toContain(`${program.data}: the mode`);
-    chmodSync(program.data, 0o702);
-    expect(await onlyFault("data folder", program)).toContain(`${program.data}: the mode`);
-    chmodSync(program.data, 0o755);
-    expect(await failuresOf(program)).toEqual({});
-    if (!asRoot) return;
-    chownSync(join(program.data, "sds.db"), 12_345, 12_345);
-    expect(await onlyFault("data folder", program)).toContain("sds.db: the owner is 12345");
-  });
-
-  test.skipIf(!asRoot)("what the owner of the folder may not read, also if root runs it", async () => {
-    const above = temporaryFolder();
-    for (const folder of [join(above, ".."), above]) chmodSync(folder, 0o755);
-    const program = new Program(join(above, "data"));
-    mkdirSync(program.data, { mode: 0o700 });
-    chownSync(program.data, NOBODY, NOBODY);
-    await program.json(["shop", "add", "alpha.myshopify.com"]);
-    expect(await failuresOf(program)).toEqual({});
-    const secret = join(above, "secret");
-    writeFileSync(secret, "secret", { mode: 0o600 });
-    const env = { SDS_PLATFORM_SECRET_FILE: secret };
-    expect(await onlyFault("settings", program, env)).toContain(
-      `${secret}, which root owns: run this as root, or change the owner`,
-    );
-    chownSync(secret, NOBODY, NOBODY);
-    expect(await failuresOf(program, env)).toEqual({});
-    writeFileSync(join(program.data, "sds.env"), "SDS_LOG=info\n", { mode: 0o600 });
-    expect(await onlyFault("settings", program)).toContain("sds.env, which root owns");
-    rmSync(join(program.data, "sds.env"));
-    // Root may open this folder, but the owner of the file may not.
-    const key = join(temporaryFolder(), "master.key");
-    copyFileSync(join(program.data, "master.key"), key);
-    chownSync(key, NOBODY, NOBODY);
-    expect(await onlyFault("master key", program, { SDS_MASTER_KEY_FILE: key })).toContain("in a folder that");
-  });
-
-  test("that there was no backup for two days, until the next one", async () => {
-    const program = await Program.withShop();
-    const db = new Database(join(program.data, "sds.db"));
-    db.run("UPDATE shops SET created_at = created_at - 200000000");
-    db.close();
-    expect(await onlyFault("backup", program)).toContain(
-      "no backup for two days: sds knows no backup of this database",
-    );
-    await program.json(["backup", join(temporaryFolder(), "copy.db")]);
-    expect(await failuresOf(program)).toEqual({});
-  });
-
-  test.skipIf(!canMount)("a disk that is almost full", async () => {
-    const disk = mountDisk(8);
-    if (disk === undefined) return;
-    const program = new Program(join(disk, "data"));
-    await program.json(["shop", "add", "alpha.myshopify.com"]);
-    expect(await onlyFault("disk", program)).toContain(`free on the disk of ${program.data} | delete old databases`);
-  });
-
-  test("a database that is damaged, at its beginning and elsewhere", async () => {
-    const program = await Program.withShop();
-    const file = join(program.data, "sds.db");
-    overwrite(file, 16_384 * 3);
-    expect(await onlyFault("damage", program)).toMatch(/the database is damaged.*\S \| .*sds restore FILE/);
-    overwrite(file, 0);
-    expect(await onlyFault("database", program)).toContain("file is not a database | stop `sds serve`, and restore");
-  });
-
-  test("a log without its index, and an unfinished restore", async () => {
-    const program = await Program.withShop();
-    const server = await program.serve();
-    const other = new Program(join(temporaryFolder(), "data"));
-    await program.json(["shop", "add", "beta.myshopify.com"]);
-    await server.stop("SIGKILL");
-    rmSync(join(program.data, "sds.db-shm"));
-    expect(await onlyFault("database", program)).toContain("a log without its index");
-    await other.json(["shop", "add", "alpha.myshopify.com"]);
-    writeFileSync(join(other.data, "sds.db.restored"), "");
-    expect(await onlyFault("database", other)).toContain("has an unfinished restore");
-  });
-
-  test("an older schema, which it does not upgrade", async () => {
-    const program = await Program.withShop();
-    await program.setSchemaVersion(16);
-    expect(await failuresOf(program)).toEqual({});
-    const db = new Database(join(program.data, "sds.db"), { readonly: true });
-    afterTest(() => db.close());
-    expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: 16 });
-  });
-});
-
 describe.skipIf(isSqlite)("sds doctor finds, with PostgreSQL,", () => {
   test("nothing where it may only read", async () => {
     const program = await Program.withShop();
@@ -333,11 +156,4 @@ async function alterDatabase(program: Program, setting: string): Promise<void> {
   const sql = new SQL(url.href, { max: 1 });
   await sql.unsafe(`ALTER DATABASE ${url.pathname.slice(1)} SET ${setting}`);
   await sql.close();
-}
-
-/** Destroys a page of a file. */
-function overwrite(file: string, at: number): void {
-  const fd = openSync(file, "r+");
-  writeSync(fd, Buffer.alloc(16_384, 0x5a), 0, 16_384, at);
-  closeSync(fd);
 }

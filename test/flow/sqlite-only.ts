@@ -14,6 +14,7 @@ export const SQLITE_ONLY: readonly Exception[] = [
   { file: "copy.long", reason: "it uses both engines anyway" },
   { file: "data-folder", reason: "folders, files, their owners, and the lock on the folder" },
   { file: "descriptors", reason: "limits of the operating system, the same with both engines" },
+  { file: "doctor-folder", reason: "files, their owners and modes, and the disk of the data folder" },
   { file: "full-disk", reason: "the disk of the data folder; test/store/postgres/check.test.ts has the server's" },
   { file: "locked", reason: "the write lock of the whole database, which PostgreSQL does not have" },
   { file: "pull", reason: "a client, which uses no database; copies.test.ts runs it against both engines" },

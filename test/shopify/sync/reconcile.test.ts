@@ -1,28 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import {
-  answerWith,
-  connected,
-  DOMAIN,
-  HOUR_MS,
-  seededAndLoaded,
-  TRIES,
-  withContract,
-} from "../../support/connected.ts";
+import { answerWith, connected, DOMAIN, HOUR_MS, seededAndLoaded, TRIES } from "../../support/connected.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pageOfNodes } from "../../support/platform-nodes.ts";
+import { loadedAnHourAgo } from "./loaded.ts";
 
 const NOTHING = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
-
-/** Makes a shop with a contract that was loaded an hour ago. */
-async function loaded() {
-  const all = await connected();
-  await all.queueAllEvents();
-  const contract = all.createContract();
-  all.test.clock.ms += HOUR_MS;
-  await all.load();
-  all.test.clock.ms += HOUR_MS;
-  return { ...all, contract };
-}
 
 describe("reconciling", () => {
   test("costs one query of each kind if nothing changed", async () => {
@@ -41,7 +23,7 @@ describe("reconciling", () => {
   test.each([false, true])(
     "finds the change of an order from before a second load; reconciled: %p",
     async (isReconciled) => {
-      const all = await loaded();
+      const all = await loadedAnHourAgo();
       if (isReconciled) await all.reconcile();
       all.test.clock.ms += HOUR_MS;
       all.remote.updateOrder(all.remote.originOrder(all.contract) ?? "", { lines: [{ title: "Tea", price: "3.00" }] });
@@ -55,7 +37,7 @@ describe("reconciling", () => {
   );
 
   test("ends if the platform no longer has a field, and puts no object into the inbox", async () => {
-    const all = await loaded();
+    const all = await loadedAnHourAgo();
     all.remote.pause(all.contract);
     all.remote.outgoing.length = 0;
     all.platform.removedFields = new Set(["SubscriptionContract.nextBillingDate"]);
@@ -67,7 +49,7 @@ describe("reconciling", () => {
   });
 
   test("finds a new plan, new scopes and a new currency without a webhook", async () => {
-    const all = await loaded();
+    const all = await loadedAnHourAgo();
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
     all.remote.setCurrency("EUR");
     all.remote.setScopes([...all.remote.scopes, "read_all_orders"]);
@@ -78,7 +60,7 @@ describe("reconciling", () => {
   });
 
   test("finds changes without a webhook, and queues their events", async () => {
-    const all = await loaded();
+    const all = await loadedAnHourAgo();
     all.remote.setNextBillingDate(all.contract, "2026-05-05T00:00:00Z");
     all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
     expect(await all.reconcile()).toMatchObject({ subscriptions: 1, events: 2 });
@@ -86,7 +68,7 @@ describe("reconciling", () => {
   });
 
   test("finds a change of a charged order", async () => {
-    const all = await loaded();
+    const all = await loadedAnHourAgo();
     const order = all.remote.originOrder(all.contract) ?? "";
     all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
     const begun = all.platform.requests.length;
@@ -96,7 +78,7 @@ describe("reconciling", () => {
   });
 
   test("reads a contract once, however many of its attempts are new", async () => {
-    const all = await loaded();
+    const all = await loadedAnHourAgo();
     for (let n = 0; n < 3; n += 1) all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
     all.test.clock.ms += HOUR_MS;
     const begun = all.platform.requests.length;
@@ -105,7 +87,7 @@ describe("reconciling", () => {
   });
 
   test("finds an attempt of a contract that the platform does not show as changed", async () => {
-    const all = await loaded();
+    const all = await loadedAnHourAgo();
     all.remote.startAttempt(all.contract, 1);
     const begun = all.platform.requests.length;
     expect(await all.reconcile()).toMatchObject({ subscriptions: 0, changed: 1 });
@@ -114,7 +96,7 @@ describe("reconciling", () => {
   });
 
   test("finds an attempt that ended after a later one had begun", async () => {
-    const all = await loaded();
+    const all = await loadedAnHourAgo();
     const challenged = all.remote.startAttempt(all.contract, 1);
     all.test.clock.ms += 60_000;
     all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
@@ -133,62 +115,8 @@ describe("reconciling", () => {
     expect(await all.reconcile()).toMatchObject({ changed: 2, events: 1 });
   });
 
-  test("begins five minutes before the last complete run", async () => {
-    const all = await loaded();
-    all.test.clock.ms -= HOUR_MS + 5 * 60_000;
-    all.remote.pause(all.contract);
-    all.test.clock.ms += HOUR_MS + 5 * 60_000;
-    expect(await all.reconcile()).toMatchObject({ subscriptions: 1 });
-    all.test.clock.ms += HOUR_MS;
-    expect(await all.reconcile()).toMatchObject({ subscriptions: 0 });
-  });
-
-  test("finds changes since a load that ran by a clock that was ahead", async () => {
-    const all = await loaded();
-    all.test.clock.ms += 72 * HOUR_MS;
-    await all.load();
-    all.test.clock.step(-72 * HOUR_MS);
-    all.remote.pause(all.contract);
-    all.remote.outgoing.length = 0;
-    all.test.clock.ms += HOUR_MS;
-    await all.reconcile();
-    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
-  });
-
-  test("leaves no gap once the time of a load by a clock that was ahead comes", async () => {
-    const all = await loaded();
-    all.test.clock.ms += 2 * HOUR_MS;
-    await all.load();
-    all.test.clock.step(-2 * HOUR_MS);
-    await all.reconcile();
-    all.test.clock.ms += HOUR_MS;
-    all.remote.pause(all.contract);
-    all.remote.outgoing.length = 0;
-    all.test.clock.ms += HOUR_MS + 1;
-    await all.reconcile();
-    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
-  });
-
-  test("from a given time leaves no gap behind the hourly runs", async () => {
-    const all = await loaded();
-    all.test.clock.ms += 24 * HOUR_MS;
-    all.remote.cancel(all.contract);
-    all.test.clock.ms += 24 * HOUR_MS;
-    await all.reconcile(all.test.clock.ms - HOUR_MS);
-    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "ACTIVE" }]);
-    await all.reconcile();
-    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "CANCELLED" }]);
-  });
-
-  test("from a given time is possible for a shop that was never loaded, and does not count as a load", async () => {
-    const { all } = await withContract();
-    all.test.clock.ms += HOUR_MS;
-    expect(await all.reconcile(all.test.clock.ms - 2 * HOUR_MS)).toMatchObject({ subscriptions: 1 });
-    await expect(all.reconcile()).rejects.toThrow(`${DOMAIN} was never loaded completely`);
-  });
-
   test("puts a contract that cannot be mirrored into the inbox", async () => {
-    const all = await loaded();
+    const all = await loadedAnHourAgo();
     all.remote.startAttempt(all.contract, 1);
     all.replaceAnswers("Nodes", { status: 400 });
     expect(await all.reconcile()).toEqual({ ...NOTHING, skipped: 1 });
@@ -259,7 +187,7 @@ describe("reconciling", () => {
   });
 
   test("fails if the platform is down, so that the next run begins at the same time", async () => {
-    const all = await loaded();
+    const all = await loadedAnHourAgo();
     all.remote.startAttempt(all.contract, 1);
     all.replaceAnswers("Nodes", { status: 503 });
     await expect(all.reconcile()).rejects.toThrow("HTTP 503");
@@ -291,7 +219,7 @@ describe("events", () => {
   });
 
   test("are queued for a platform webhook that waits in the inbox, even if a load reads its change first", async () => {
-    const all = await loaded();
+    const all = await loadedAnHourAgo();
     all.remote.cancel(all.contract);
     all.platform.fault = () => ({ status: 503 });
     await all.deliverAll();
