@@ -21,7 +21,7 @@ function simulate(endpoints: readonly Answers[]): { longestMs: number; untilFull
   let longestMs = 0;
   let answeredAtMs = Number.NaN;
   let fullAtMs = Number.NaN;
-  for (; clock.ms < 35_000; clock.ms += 10) {
+  for (; clock.ms < 35_000; clock.ms += 20) {
     for (const { shopId, endsAtMs, giveBack, hangs } of running) {
       if (endsAtMs > clock.ms) continue;
       giveBack(hangs ? TIMEOUT : OK);

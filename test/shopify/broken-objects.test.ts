@@ -20,11 +20,11 @@ const FIELDS = ["SubscriptionContract.nextBillingDate", "SubscriptionContract.st
 
 describe.each(FIELDS)("a contract whose %s always fails", (field) => {
   test.each([true, false])("is left out by a load, which names it; the error has a path: %p", async (errorPaths) => {
-    const all = await seeded({ contracts: 40, linesEach: 1, renewals: 2 });
+    const all = await seeded({ contracts: 20, linesEach: 1, renewals: 2 });
     Object.assign(all.remote, { errorPaths });
     const bad = breakContract(all, field);
-    expect(await all.load()).toMatchObject({ customers: 40, subscriptions: 39, skipped: 1 });
-    expect(await mirrored(all)).toHaveLength(39);
+    expect(await all.load()).toMatchObject({ customers: 20, subscriptions: 19, skipped: 1 });
+    expect(await mirrored(all)).toHaveLength(19);
     const error = "the platform answered: Internal error.";
     expect(await all.inbox()).toMatchObject([{ subject: bad, status: "waiting", attempts: 0, error }]);
     expect(JSON.stringify(all.logged("cannot be mirrored now"))).toContain(bad);
@@ -35,9 +35,9 @@ describe.each(FIELDS)("a contract whose %s always fails", (field) => {
   });
 
   test("does not stop the reconciliation, and has one item in the inbox after many", async () => {
-    const all = await seededAndLoaded({ contracts: 40, linesEach: 1, renewals: 1 });
+    const all = await seededAndLoaded({ contracts: 20, linesEach: 1, renewals: 1 });
     const bad = breakContract(all, field);
-    const other = all.remote.ids("contract")[30] ?? "";
+    const other = all.remote.ids("contract")[15] ?? "";
     for (let hour = 0; hour < 3; hour += 1) {
       all.remote.updateContract(bad, { lines: [LINE] });
       all.remote.failAttempt(all.remote.startAttempt(bad, 2));

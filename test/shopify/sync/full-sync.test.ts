@@ -184,7 +184,7 @@ describe("two pages of contracts are worked on at a time", () => {
    * Starts a load. Its first page waits while the second page is written. Then the first page fails if `fails` is true.
    */
   async function withSlowPage({ fails }: { fails: boolean }) {
-    const all = await seeded({ contracts: 600 });
+    const all = await seeded({ contracts: 510 });
     const slow = Promise.withResolvers<void>();
     const [waiting, failing] = [120, 240].map((index) => all.remote.ids("contract")[index]);
     all.platform.fault = ({ operation, variables }) => {
@@ -204,7 +204,7 @@ describe("two pages of contracts are worked on at a time", () => {
     expect(await all.unfinished()).toMatchObject({ cursor: null, counts: { subscriptions: 0 } });
     expect(all.operations().filter((name) => name === "AllContracts")).toHaveLength(3);
     all.slow.resolve();
-    expect(await all.loading).toMatchObject({ subscriptions: 600 });
+    expect(await all.loading).toMatchObject({ subscriptions: 510 });
   });
 
   test("and the second one is read again if the first one fails", async () => {
@@ -213,12 +213,12 @@ describe("two pages of contracts are worked on at a time", () => {
     await expect(all.loading).rejects.toThrow("HTTP 503");
     expect(await all.unfinished()).toMatchObject({ cursor: null, counts: { subscriptions: 0 } });
     all.platform.fault = () => undefined;
-    expect(await all.load()).toMatchObject({ subscriptions: 600 });
-    expect(await all.shop.all("subscriptions")).toHaveLength(600);
+    expect(await all.load()).toMatchObject({ subscriptions: 510 });
+    expect(await all.shop.all("subscriptions")).toHaveLength(510);
   });
 
   test("and the first one is noted if the second one fails", async () => {
-    const all = await seeded({ contracts: 600 });
+    const all = await seeded({ contracts: 510 });
     const [waiting, failing] = [120, 300].map((index) => all.remote.ids("contract")[index]);
     let tries = 0;
     all.platform.fault = ({ operation, variables }) => {
@@ -234,7 +234,7 @@ describe("two pages of contracts are worked on at a time", () => {
     const { cursor, counts } = (await all.test.app.store.syncs.unfinished(all.shop.shop.id, "full")) ?? {};
     expect([typeof cursor, counts?.subscriptions]).toEqual(["string", 250]);
     all.platform.fault = () => undefined;
-    expect(await all.load()).toMatchObject({ subscriptions: 600 });
+    expect(await all.load()).toMatchObject({ subscriptions: 510 });
   });
 });
 
