@@ -113,6 +113,16 @@ test("if the only known address drops packets, few connections are left waiting 
   await eventually(async () => (await waiting(port)) === before + 64);
 });
 
+test("a connection that was closed during its handshake is not counted after the handshake", async () => {
+  const { port, seen } = await endpoint();
+  const connect = createConnector();
+  for (let n = 0; n < 64; n += 1) (await connect(to(port, ANSWERS), never())).close();
+  await eventually(() => seen.connections === 64 && seen.open === 0);
+  expect(await (await connect(to(port, ANSWERS), never())).exchange(REQUEST)).toMatchObject({ status: 200 });
+  // If too many connections were counted, another connection would check the address first.
+  expect(seen.connections).toBe(65);
+});
+
 test("the error is that of the address that failed last", async () => {
   const { port } = await endpoint();
   const refused = createConnector()(to(port, "127.0.0.3", "127.0.0.4"), never());
