@@ -4,9 +4,6 @@ import { type ConnectedShop, connectedTo, seeded } from "../../support/connected
 import { seemLarge } from "../../support/large-shop.ts";
 import { readRows } from "../../support/rows.ts";
 
-/** The program reads this many contracts in two pages. */
-export const TWO_PAGES = 260;
-
 /** Reads the mirror, without the times at which it first saw each customer. */
 async function rowsOf({ shop }: ConnectedShop) {
   const lists = await Promise.all(["customers", "subscriptions", "orders"].map((resource) => shop.all(resource)));
@@ -14,12 +11,10 @@ async function rowsOf({ shop }: ConnectedShop) {
   return lists.map((rows) => rows.toSorted((a, b) => String(a["id"]).localeCompare(String(b["id"]))));
 }
 
-/**
- * Makes a large shop. Its file of orders has 540 lines, so more than one batch. Its contracts fit on one page, unless a
- * test asks for more.
- */
-export async function largeShop(contracts = 90) {
-  const all = await seeded({ contracts, linesEach: 2, renewals: 1 });
+/** Makes a large shop. Its contracts are on two pages. Its file of orders has 540 lines, so more than one batch. */
+export async function largeShop() {
+  const all = await seeded({ contracts: 90, linesEach: 2, renewals: 1 });
+  all.remote.maxPageRows = 50;
   seemLarge(all);
   return all;
 }
@@ -35,8 +30,7 @@ async function loadByPages({ platform, test }: ConnectedShop): Promise<Rows> {
 let unchanged: Promise<Rows> | undefined;
 
 /**
- * The rows of the default large shop after a load by pages, for tests in which the shop does not change. Reads them
- * once.
+ * The rows of the large shop after a load by pages, for tests in which the shop does not change. Reads them once.
  */
 export async function unchangedRows(): Promise<Rows> {
   unchanged ??= largeShop().then(loadByPages);

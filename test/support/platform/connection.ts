@@ -39,8 +39,13 @@ function pageSize({ first, last, before }: PageArguments): number {
  * Makes a page of items. It reads one item more than the page has, to know whether there is a next page. Cursors are
  * computed only on demand, because that takes longer than the rest.
  */
-function pageOf<T>(items: Iterable<T>, args: PageArguments, cursorOf: (item: T) => () => string): Connection<T> {
-  const size = pageSize(args);
+function pageOf<T>(
+  items: Iterable<T>,
+  args: PageArguments,
+  cursorOf: (item: T) => () => string,
+  maxPageRows = Number.POSITIVE_INFINITY,
+): Connection<T> {
+  const size = Math.min(pageSize(args), maxPageRows);
   const edges: Edge<T>[] = [];
   let hasNextPage = false;
   for (const node of items) {
@@ -114,11 +119,12 @@ export function rowsPage<K extends Kind>(
       if (row !== undefined && conditions.every((condition) => matches(row, condition, sortValue))) yield row;
     }
   }
-  return pageOf(matching() as Iterable<RowOf[K]>, args, (row) => {
+  const cursorOf = (row: Row) => {
     // Read now, because the row can move before somebody asks for its cursor.
     const value = sortValue(row, sortKey);
     return () => writeCursor(sortKey, value, row.n);
-  });
+  };
+  return pageOf(matching() as Iterable<RowOf[K]>, args, cursorOf, shop.maxPageRows);
 }
 
 export function countRows(

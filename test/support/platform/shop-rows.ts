@@ -105,6 +105,8 @@ export class ShopRows {
   cyclesAfterEnd: "listed" | "cut" | "refused" | "null" = "listed";
   /** After this many rows, a chain of pages ends, although there are further rows. */
   maxRows = Number.POSITIVE_INFINITY;
+  /** Maximum number of rows on a page, if the query asks for more. A few rows then need several pages. */
+  maxPageRows = Number.POSITIVE_INFINITY;
   /**
    * The lag of each replica of the platform's database. The replicas answer queries in turn. Empty: no replica is late.
    */

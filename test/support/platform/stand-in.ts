@@ -232,8 +232,8 @@ export class StandIn {
       variables: (isToken ? undefined : asRequest(body).variables) ?? {},
     });
     if (fault === "reset") return void request.socket.destroy();
-    if (typeof fault === "object" && "status" in fault) return this.write(response, { body: "", ...fault });
     if (typeof fault === "object") await fault.until;
+    if (typeof fault === "object" && "status" in fault) return this.write(response, { body: "", ...fault });
     const shop = this.shops.get(domain);
     const answer = isToken
       ? await this.answerToken(shop, body, log)
