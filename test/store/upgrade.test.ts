@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { cpSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { type App, openApp } from "../../src/compose/app.ts";
 import { readConfig } from "../../src/config.ts";
@@ -10,6 +11,7 @@ import { afterTest } from "../support/cleanup.ts";
 import { expectCountedLog } from "../support/counted-log.ts";
 import { askApp } from "../support/described.ts";
 import { openStoreIn } from "../support/open-store.ts";
+import { ownFolder } from "../support/own-folder.ts";
 import { gid, subscription } from "../support/records.ts";
 import { expectStoredPages } from "../support/stored-answers.ts";
 import { type Answers, readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
@@ -21,9 +23,25 @@ interface OldDatabase {
   answers: Answers;
 }
 
-async function old(version: number): Promise<OldDatabase> {
-  const data = join(temporaryFolder(), "data");
+async function old(version: number, folder = temporaryFolder()): Promise<OldDatabase> {
+  const data = join(folder, "data");
   return { data, answers: await unpack(version, data) };
+}
+
+const upgrades = new Map<number, OldDatabase>();
+
+/** Returns a copy of an old database that today's program has upgraded. Each database is upgraded once. */
+async function upgraded(version: number): Promise<OldDatabase> {
+  let kept = upgrades.get(version);
+  if (kept === undefined) {
+    kept = await old(version, mkdtempSync(join(ownFolder(), "upgraded-")));
+    expect(readDatabase(kept.data).schemaVersion).toBe(version);
+    await openAndClose(kept.data);
+    upgrades.set(version, kept);
+  }
+  const data = join(temporaryFolder(), "data");
+  cpSync(kept.data, data, { recursive: true });
+  return { ...kept, data };
 }
 
 /**
@@ -71,25 +89,23 @@ test("every schema before today's, from the fourth on, has a stored database", a
 
 describe.each(VERSIONS)("a database of schema version %d", (version) => {
   test("is upgraded to today's schema when it is opened, and a second opening changes nothing", async () => {
-    const { data } = await old(version);
-    expect(readDatabase(data).schemaVersion).toBe(version);
-    const upgraded = await openAndClose(data);
-    expect(upgraded.schemaVersion).toBe(MIGRATIONS.length);
-    const opened = await openAndClose(data);
-    expect(opened.content.equals(upgraded.content)).toBeTrue();
+    const { data } = await upgraded(version);
+    const { schemaVersion, content } = readDatabase(data);
+    expect(schemaVersion).toBe(MIGRATIONS.length);
+    expect((await openAndClose(data)).content.equals(content)).toBeTrue();
   });
 
   test("serves the bytes that it served before, page by page, for each key", async () => {
-    const database = await old(version);
+    const database = await upgraded(version);
     await expectStoredPages(await open(database), database.answers);
   });
 
   test("has the attempts of its log counted, and finds its deliveries by contract", async () => {
-    await expectCountedLog((await open(await old(version))).store);
+    await expectCountedLog((await open(await upgraded(version))).store);
   });
 
   test("keeps a session of the settings page, and a sign-in link works once", async () => {
-    const database = await old(version);
+    const database = await upgraded(version);
     const { sessionCookie, signInPath, shops } = database.answers;
     const app = await open(database);
     const page = await get(app, "/admin/keys", { Cookie: sessionCookie });
@@ -105,7 +121,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
   });
 
   test("still recognises earlier rewards, cancellation flows and platform webhooks", async () => {
-    const database = await old(version);
+    const database = await upgraded(version);
     const { taken, shops } = database.answers;
     const app = await open(database);
     const state = async () => {
@@ -138,6 +154,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
     const signature = new Bun.CryptoHasher("sha256", shop?.intakeSecret).update(body).digest("hex");
     const headers = { "X-Service-Shop": shop?.domain ?? "", "X-Service-Signature": `sha256=${signature}` };
     const app = await open(database);
+    await expectStoredPages(app, database.answers);
     const answer = await askApp(app, "/intake", { method: "POST", headers, body });
     expect({ status: answer.status, body: await answer.text() }).toEqual({ status: 202, body: '{"accepted":2}' });
     await app.stop();
