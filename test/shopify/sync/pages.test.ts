@@ -57,14 +57,16 @@ describe("a list that the platform ends after 25,000 rows", () => {
 
   const ids = (pages: ReadPage<{ id: string }>[]) => pages.flatMap(({ nodes }) => nodes.map(({ id }) => id));
 
-  test.each<[string, "contract" | "customer", ListOperation<{ id: string }>]>([
-    ["contracts by their changes", "contract", CHANGED_CONTRACTS],
-    ["customers by their ids", "customer", ALL_CUSTOMERS],
-  ])("is read on: %s", async (_title, kind, list) => {
+  test("is read on: contracts by their changes, customers by their ids", async () => {
     const { all, read } = await large();
-    const found = ids(await Array.fromAsync(read(list)));
-    expect(found).toHaveLength(26_000);
-    expect(new Set(found)).toEqual(new Set(all.remote.ids(kind)));
+    for (const [kind, list] of [
+      ["contract", CHANGED_CONTRACTS],
+      ["customer", ALL_CUSTOMERS],
+    ] as const) {
+      const found = ids(await Array.fromAsync(read(list)));
+      expect(found).toHaveLength(26_000);
+      expect(new Set(found)).toEqual(new Set(all.remote.ids(kind)));
+    }
   });
 
   test("is read on after an interruption, without a row twice", async () => {
