@@ -8,6 +8,6 @@ export async function eventually<T>(look: () => T | undefined | false | Promise<
     const seen = await look();
     if (seen !== undefined && seen !== false) return seen;
     if (performance.now() > deadline) throw new Error("it did not happen in time");
-    await new Promise((next) => setTimeout(next, 5));
+    await new Promise((next) => setTimeout(next, 1));
   }
 }
