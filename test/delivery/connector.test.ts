@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { createConnector, inOrder } from "../../src/delivery/connector.ts";
 import { codeOf } from "../../src/domain/error.ts";
-import { makeBlackhole } from "../support/blackhole.ts";
+import { makeBlackhole, unanswered } from "../support/blackhole.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually, LIMIT_MS } from "../support/eventually.ts";
 
@@ -36,14 +36,6 @@ function to(port: number, ...addresses: string[]) {
 }
 
 const never = () => AbortSignal.timeout(LIMIT_MS);
-
-/** Counts connections to the port in the state SYN_SENT: the other side has not answered yet. */
-async function waiting(port: number): Promise<number> {
-  const lines = (await Bun.file("/proc/net/tcp").text()).split("\n");
-  const hex = port.toString(16).toUpperCase().padStart(4, "0");
-  const toBlackhole = new RegExp(`^\\s*\\d+: \\S+ 0200007F:${hex} 02 `);
-  return lines.filter((line) => toBlackhole.test(line)).length;
-}
 
 describe("if the first address drops packets", () => {
   test("the second one gets the request, once, after a quarter of a second", async () => {
@@ -81,10 +73,10 @@ describe("if the first address drops packets", () => {
   test("no connection is left waiting for it", async () => {
     const { port } = await endpoint();
     await makeBlackhole(DROPS, port);
-    const before = await waiting(port);
+    const before = await unanswered(DROPS, port);
     const connect = createConnector();
     (await connect(to(port, DROPS, ANSWERS), never())).close();
-    await eventually(async () => (await waiting(port)) === before);
+    await eventually(async () => (await unanswered(DROPS, port)) === before);
   });
 });
 
@@ -103,14 +95,14 @@ test("if the last good address now drops packets, the other address gets the req
 test("if the only known address drops packets, few connections are left waiting for it", async () => {
   const { port } = await endpoint();
   await makeBlackhole(DROPS, port);
-  const before = await waiting(port);
+  const before = await unanswered(DROPS, port);
   const connect = createConnector();
   for (let n = 0; n < 64; n += 1) (await connect(to(port, DROPS), never())).close();
-  await eventually(async () => (await waiting(port)) === before + 64);
+  await eventually(async () => (await unanswered(DROPS, port)) === before + 64);
   const signal = AbortSignal.timeout(50);
   const tries = Array.from({ length: 50 }, () => connect(to(port, DROPS), signal).catch((thrown) => thrown.name));
   expect(new Set(await Promise.all(tries))).toEqual(new Set(["TimeoutError"]));
-  await eventually(async () => (await waiting(port)) === before + 64);
+  await eventually(async () => (await unanswered(DROPS, port)) === before + 64);
 });
 
 test("a connection that was closed during its handshake is not counted after the handshake", async () => {

@@ -1,10 +1,20 @@
 import { afterTest } from "./cleanup.ts";
+import { eventually } from "./eventually.ts";
 
 /** A Bun process that listens and is then paused, so its connections are never accepted. */
 const LISTENER = `const server = require("node:net").createServer();
 server.listen({ host: process.argv[1], port: Number(process.argv[2]) }, () => console.log("listening"));`;
-/** If the system does not connect within this time, the queue of the listener is full. */
-const FULL_AFTER_MS = 150;
+/** The number of the state SYN_SENT in /proc/net/tcp. */
+const SYN_SENT = "02";
+
+/** Counts the connections to an IPv4 address to which the other side has not answered yet. Needs Linux. */
+export async function unanswered(address: string, port: number): Promise<number> {
+  const hex = (value: number, digits: number) => value.toString(16).toUpperCase().padStart(digits, "0");
+  const bytes = address.split(".").map((byte) => hex(Number(byte), 2));
+  const remote = `${bytes.toReversed().join("")}:${hex(port, 4)}`;
+  const lines = (await Bun.file("/proc/net/tcp").text()).split("\n");
+  return lines.filter((line) => line.includes(` ${remote} ${SYN_SENT} `)).length;
+}
 
 /**
  * Makes an address of this machine drop packets, as a broken route does: connecting takes forever. The listener at the
@@ -19,9 +29,20 @@ export async function makeBlackhole(address: string, port: number): Promise<void
   const { done } = await child.stdout.getReader().read();
   if (done) throw new Error(`cannot listen on ${address}:${port}`);
   child.kill("SIGSTOP");
-  for (let isFull = false; !isFull; ) {
+  let [started, connected] = [0, 0];
+  while (started === connected) {
+    for (let n = 0; n < 50; n += 1) connect();
+    await eventually(async () => started === connected || (await unanswered(address, port)) > 0);
+  }
+
+  function connect(): void {
+    started += 1;
     const connecting = Bun.connect({ hostname: address, port, socket: { data() {}, connectError() {} } });
-    connecting.catch(() => undefined);
-    isFull = await Promise.race([connecting.then(() => false), Bun.sleep(FULL_AFTER_MS).then(() => true)]);
+    connecting.then(
+      () => {
+        connected += 1;
+      },
+      () => undefined,
+    );
   }
 }
