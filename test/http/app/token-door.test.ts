@@ -1,79 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { Visitor } from "../../../src/http/admin/visitor.ts";
 import { createTokenDoor } from "../../../src/http/app/token-door.ts";
-import type { RouteContext } from "../../../src/http/routes.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { SECRET } from "../../support/connected.ts";
-import { type Installing, installing, NEW_SHOP } from "../../support/installing.ts";
+import { installing, NEW_SHOP } from "../../support/installing.ts";
 import { idTokenClaims, signIdToken } from "../../support/platform/id-token.ts";
+import { CONTEXT, type Door, expectGuarded, framers, HOST, ORIGIN, opened, responseOf, visitOf } from "./door.ts";
 
-const ORIGIN = "https://sds.example.com";
-const HOST = Buffer.from("admin.shopify.com/store/new").toString("base64");
-const CONTEXT: RouteContext = { id: "", client: () => "", isSecure: () => true };
-const POLICY = /frame-ancestors ([^;]*)$/;
 const APP_BRIDGE = '<script src="https://cdn.shopify.com/shopifycloud/app-bridge.js"></script>';
-
-/** Sends requests to the door of `/app`, and keeps the log of the door. */
-class Door {
-  readonly all: Installing;
-  readonly logged: string[] = [];
-
-  constructor(all: Installing) {
-    this.all = all;
-  }
-
-  ask(path: string, init: RequestInit = {}): Promise<Visitor | Response> {
-    const { platform } = this.all.test.app;
-    const { now } = this.all.test.clock;
-    const log = createLog("debug", { write: (text) => this.logged.push(text) }, now);
-    const { shops, sessions } = this.all.store;
-    const door = createTokenDoor({ ...platform, shops, sessions, clientId: "client", publicUrl: ORIGIN, now, log });
-    const request = new Request(`${ORIGIN}${path}`, init);
-    return path.startsWith("/app/bounce")
-      ? Promise.resolve(door.bounce(request, CONTEXT))
-      : door.open(request, CONTEXT);
-  }
-
-  /** Requests a document, as a frame in the platform's admin does. */
-  document(idToken: string | undefined, more: Record<string, string> = {}, path = "/app") {
-    const query = { embedded: "1", shop: NEW_SHOP, host: HOST, ...(idToken !== undefined && { id_token: idToken }) };
-    return this.ask(`${path}?${new URLSearchParams({ ...query, hmac: "x", timestamp: "1", ...more })}`);
-  }
-
-  fetch(idToken: string | undefined, headers: Record<string, string> = {}, init: RequestInit = {}) {
-    const bearer = idToken === undefined ? {} : { Authorization: `Bearer ${idToken}` };
-    const browser = { "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "empty" };
-    return this.ask("/app/keys", { ...init, headers: { ...browser, ...bearer, ...headers } });
-  }
-}
-
-const opened = async (): Promise<Door> => new Door(await installing());
-
-function visitOf(answer: Visitor | Response): Visitor {
-  if (answer instanceof Response) throw new Error(`answered with ${answer.status}`);
-  return answer;
-}
-
-function responseOf(answer: Visitor | Response): Response {
-  if (!(answer instanceof Response)) throw new Error("the door opened");
-  return answer;
-}
-
-const framers = (response: Response) => POLICY.exec(response.headers.get("content-security-policy") ?? "")?.[1];
-
-/** Checks the headers that every answer has. */
-function expectGuarded(response: Response): void {
-  expect(Object.fromEntries(response.headers)).toMatchObject({
-    "cache-control": "no-store",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-  });
-  // A redirect has no page, so it needs no content security policy.
-  if (response.status !== 302)
-    expect(response.headers.get("content-security-policy")).toStartWith("default-src 'none'; style-src 'self'; ");
-  for (const name of ["set-cookie", "x-frame-options", "access-control-allow-origin"])
-    expect(response.headers.has(name)).toBe(false);
-}
 
 describe("a document", () => {
   test("with an ID token opens its shop", async () => {
@@ -211,82 +144,6 @@ describe("the bounce page", () => {
     expect(response.status).toBe(400);
     expectGuarded(response);
     expect(framers(response)).toBe("'none'");
-  });
-});
-
-describe("a fetch", () => {
-  test("with a bearer opens its shop, for any method", async () => {
-    const door = await opened();
-    const visit = visitOf(await door.fetch(door.all.idToken()));
-    const post = visitOf(await door.fetch(door.all.idToken(), {}, { method: "POST", body: "x=y" }));
-    expect(post).toEqual(visit);
-    expect(visitOf(await door.document(door.all.idToken()))).toEqual(visit);
-  });
-
-  test("has a key that stays for a staff member's session, and differs for another", async () => {
-    const door = await opened();
-    const keyOf = async (claims = {}) =>
-      Buffer.from(visitOf(await door.fetch(door.all.idToken(claims))).key).toString("hex");
-    const key = await keyOf();
-    door.all.test.clock.ms += 60_000;
-    expect(await keyOf()).toBe(key);
-    const others = [await keyOf({ sub: "43" }), await keyOf({ sid: "b" }), await keyOf({ sub: "4", sid: "2a" })];
-    expect(new Set([key, ...others]).size).toBe(4);
-  });
-
-  test.each<[string, (door: Door) => Promise<Visitor | Response>]>([
-    ["without a bearer", (door) => door.fetch(undefined)],
-    ["with a forged one", (door) => door.fetch(door.all.idToken({}, "wrong"))],
-    ["with an old one", (door) => door.fetch(door.all.idToken({ exp: 1 }))],
-    ["with a cookie alone", (door) => door.fetch(undefined, { Cookie: `id_token=${door.all.idToken()}` })],
-    ["with another scheme", (door) => door.fetch(undefined, { Authorization: `Basic ${door.all.idToken()}` })],
-    [
-      "with the token in its address",
-      (door) =>
-        door.ask(
-          `/app/keys?${new URLSearchParams({ shop: NEW_SHOP, host: HOST, embedded: "1", id_token: door.all.idToken() })}`,
-          { headers: { "Sec-Fetch-Dest": "empty", "Sec-Fetch-Site": "same-origin" } },
-        ),
-    ],
-    ["that posts without a bearer", (door) => door.ask("/app/keys", { method: "POST", body: "x=y" })],
-    [
-      "that posts with the token in its address",
-      (door) =>
-        door.ask(
-          `/app/keys?${new URLSearchParams({ shop: NEW_SHOP, host: HOST, embedded: "1", id_token: door.all.idToken() })}`,
-          { method: "POST", body: "x=y" },
-        ),
-    ],
-  ])("%s is asked for a new ID token, and is never redirected", async (_title, ask) => {
-    const door = await opened();
-    for (const isConnected of [false, true]) {
-      if (isConnected) visitOf(await door.document(door.all.idToken()));
-      const response = responseOf(await ask(door));
-      expect(response.status).toBe(401);
-      expect(response.headers.get("x-shopify-retry-invalid-session-request")).toBe("1");
-      expectGuarded(response);
-      expect(door.all.platform.exchanges).toBe(isConnected ? 1 : 0);
-    }
-  });
-
-  test.each([
-    ["cross-site", { "Sec-Fetch-Site": "cross-site" }],
-    ["same-site", { "Sec-Fetch-Site": "same-site" }],
-    ["none", { "Sec-Fetch-Site": "none" }],
-  ])("of another site is refused: %s", async (_title, headers) => {
-    const door = await opened();
-    const response = responseOf(await door.fetch(door.all.idToken(), headers));
-    expect(response.status).toBe(403);
-    expect(response.headers.has("x-shopify-retry-invalid-session-request")).toBe(false);
-    expectGuarded(response);
-  });
-
-  test("without Sec-Fetch-Site is refused with the Origin of another site", async () => {
-    const door = await opened();
-    const ask = (Origin: string) =>
-      door.ask("/app/keys", { headers: { Authorization: `Bearer ${door.all.idToken()}`, Origin } });
-    expect(responseOf(await ask("https://evil.example")).status).toBe(403);
-    visitOf(await ask(ORIGIN));
   });
 });
 
