@@ -173,6 +173,16 @@ test("files are short, their lines too, and their names say something", () => {
   ).toEqual([]);
 });
 
+test("files of tests and scripts are short too", async () => {
+  const root = join(SRC, "..");
+  const long: string[] = [];
+  for (const path of new Glob("{test,scripts}/**/*.{ts,tsx}").scanSync(root)) {
+    if (path.includes("node_modules/")) continue;
+    if ((await Bun.file(join(root, path)).text()).trimEnd().split("\n").length > 300) long.push(path);
+  }
+  expect(long).toEqual([]);
+});
+
 test("the settings page escapes all values", () => {
   // Each file names its JSX library. Otherwise Bun would take it from the tsconfig.json of the current folder.
   expect(

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { HOUR_MS, seeded, seededAndLoaded } from "../support/connected.ts";
-import type {} from "../support/platform/shop-rows.ts";
 
 const MINUTE_MS = 60_000;
 

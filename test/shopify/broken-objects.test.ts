@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ConnectedShop, connected, DOMAIN, HOUR_MS, LINE, seeded, seededAndLoaded } from "../support/connected.ts";
-import type { FieldFaultCode } from "../support/platform/shop-rows.ts";
+import type { FieldFaultCode } from "../support/platform/shop-options.ts";
 
 const MINUTE_MS = 60_000;
 

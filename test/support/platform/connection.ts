@@ -1,7 +1,8 @@
 import { GraphQLError } from "graphql";
 import type { Kind, Row, RowOf } from "./rows.ts";
 import { matches, readSearch } from "./search-query.ts";
-import { type ShopRows, sortValue } from "./shop-rows.ts";
+import type { ShopRows } from "./shop-rows.ts";
+import { sortValue } from "./sorted-rows.ts";
 
 const MAX_PAGE_SIZE = 250;
 

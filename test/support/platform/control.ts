@@ -1,10 +1,12 @@
+import type { IncomingMessage } from "node:http";
 import type { BulkBehaviour } from "./bulk-operations.ts";
 import type { ContractInput } from "./contract-changes.ts";
 import type { Consent, CustomerInput } from "./customer-changes.ts";
+import { type Answer, json } from "./http.ts";
 import type { FinancialStatus, Kind } from "./rows.ts";
 import type { Seeding } from "./seed.ts";
 import type { PlatformShop } from "./shop.ts";
-import type { FieldFaultCode, ShopOptions } from "./shop-rows.ts";
+import type { FieldFaultCode, ShopOptions } from "./shop-options.ts";
 import type { StandIn } from "./stand-in.ts";
 
 /** The fields of all changes. Nothing is checked, because the caller is a test or a bench. */
@@ -93,6 +95,17 @@ const CHANGES = new Map<string, Change>([
   } satisfies Record<string, Change>),
 ]);
 
+/** Answers tests and benches in another process: `POST /control`, `GET /control/requests`. */
+export async function answerControl(standIn: StandIn, request: IncomingMessage, raw: string): Promise<Answer> {
+  const { pathname, searchParams } = new URL(request.url ?? "", standIn.address);
+  try {
+    if (request.method === "POST") return json(200, { result: (await runCommand(standIn, JSON.parse(raw))) ?? null });
+    return json(200, readState(standIn, pathname.slice("/control/".length), searchParams));
+  } catch (error) {
+    return json(400, { error: error instanceof Error ? error.message : String(error) });
+  }
+}
+
 export interface Command {
   do?: string;
   shop?: string;
@@ -143,7 +156,7 @@ function hold(standIn: StandIn, { held }: Hold): void {
 }
 
 /** Reads a part of the state that another process can see. */
-export function readState(standIn: StandIn, path: string, query: URLSearchParams): unknown {
+function readState(standIn: StandIn, path: string, query: URLSearchParams): unknown {
   const shop = () => standIn.shop(query.get("shop") ?? "");
   if (path === "ids") return shop().ids((query.get("kind") ?? "contract") as Kind);
   if (path === "workflows") return shop().workflows;

@@ -8,7 +8,10 @@ export interface Answer {
   headers?: Record<string, string>;
 }
 
-export function readBody(raw: string, contentType = ""): Record<string, unknown> {
+/** The fields of a form, or of a JSON object. */
+export type Body = Record<string, unknown>;
+
+export function readBody(raw: string, contentType = ""): Body {
   if (contentType.startsWith("application/x-www-form-urlencoded")) return Object.fromEntries(new URLSearchParams(raw));
   try {
     const body: unknown = JSON.parse(raw);
@@ -18,7 +21,7 @@ export function readBody(raw: string, contentType = ""): Record<string, unknown>
   }
 }
 
-export function asRequest({ query, variables, operationName: name }: Record<string, unknown>): GraphqlRequest {
+export function asRequest({ query, variables, operationName: name }: Body): GraphqlRequest {
   const isNamed = typeof name === "string";
   return {
     query: String(query ?? ""),

@@ -199,3 +199,18 @@ export function contractRow(
     ...fields,
   };
 }
+
+/** A copy of a row. Later changes of the row do not change the copy. */
+export function copyOf(row: Row): Row {
+  if (row.kind !== "contract") return { ...row };
+  const { attempts, skips, edits } = row;
+  return { ...row, attempts: [...attempts], skips: skips && new Map(skips), edits: edits && new Map(edits) };
+}
+
+export function isDeleted(row: Row): boolean {
+  return row.kind === "customer" && row.deleted;
+}
+
+export function isKind<K extends Kind>(row: Row, kind: K): row is Extract<Row, RowOf[K]> & RowOf[K] {
+  return row.kind === kind;
+}

@@ -2,7 +2,7 @@ import { listPage } from "./connection.ts";
 import type { Fields } from "./context.ts";
 import type { CustomerRow } from "./rows.ts";
 import type { PlatformShop } from "./shop.ts";
-import type { AppSubscription } from "./shop-rows.ts";
+import type { AppSubscription } from "./shop-options.ts";
 import { utc } from "./timestamps.ts";
 
 const installation: Fields<PlatformShop> = {

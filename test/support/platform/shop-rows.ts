@@ -1,63 +1,26 @@
-import type { BulkBehaviour } from "./bulk-operations.ts";
 import type { Exact } from "./exact-json.ts";
 import { exactJson } from "./exact-json.ts";
-import { type AttemptRow, type ContractRow, type Kind, type Row, type RowOf, TYPE_NAME } from "./rows.ts";
-import { SortedRows } from "./sorted-rows.ts";
+import {
+  type AttemptRow,
+  type ContractRow,
+  copyOf,
+  isDeleted,
+  isKind,
+  type Kind,
+  type Row,
+  type RowOf,
+  TYPE_NAME,
+} from "./rows.ts";
+import type {
+  AppSubscription,
+  AppSubscriptionInput,
+  FieldFaultCode,
+  ShopDependencies,
+  ShopOptions,
+} from "./shop-options.ts";
+import { SORT_VALUES, SortedRows } from "./sorted-rows.ts";
 import { Tokens } from "./tokens.ts";
 import type { Webhook } from "./webhook.ts";
-
-export interface ShopOptions {
-  name?: string;
-  currency?: string;
-  timezone?: string;
-  scopes?: string[];
-  /** The subscription of the shop to the app. */
-  subscription?: AppSubscriptionInput;
-  /** The first id of the shop. By default it is above 2^53. */
-  firstId?: bigint;
-  /** Whether webhooks about billing attempts have the id of the attempt. The platform sometimes leaves it out. */
-  attemptIds?: boolean;
-  /** How bulk operations run. */
-  bulk?: Partial<BulkBehaviour>;
-}
-
-export type FieldFaultCode = "INTERNAL_SERVER_ERROR" | "ACCESS_DENIED";
-
-export interface ShopDependencies {
-  now: () => number;
-  tokenLife: number | undefined;
-  firstId: bigint;
-  shopNumber: number;
-  /**
-   * The payload with only the fields that the app's webhook subscriptions name; undefined if the platform does not send
-   * the webhook.
-   */
-  payloadFor: (topic: string, payload: Exact) => Exact | undefined;
-  onWebhook: (webhook: Webhook) => void;
-}
-
-const SORT_VALUES: Record<string, (row: Row) => number | string> = {
-  ID: ({ n }) => n,
-  CREATED_AT: ({ createdAt }) => createdAt,
-  UPDATED_AT: (row) => ("updatedAt" in row ? row.updatedAt : row.createdAt),
-  PROCESSED_AT: (row) => (row.kind === "order" ? row.processedAt : row.createdAt),
-  STATUS: (row) => (row.kind === "contract" ? row.status : ""),
-};
-
-export interface AppSubscriptionInput {
-  name: string;
-  status: string;
-  /** Made from the name by default. null for a subscription with manual pricing. */
-  planHandle?: string | null;
-}
-
-export interface AppSubscription {
-  readonly n: number;
-  name: string;
-  status: string;
-  planHandle: string | null;
-  readonly createdAt: number;
-}
 
 /** The rows of a shop by id and in order, its clock, its tokens, and its webhooks. The subclasses change rows. */
 export class ShopRows {
@@ -332,24 +295,4 @@ export class ShopRows {
     this.outgoing.push(webhook);
     this.dependencies.onWebhook(webhook);
   }
-}
-
-/** The value by which a row is sorted. */
-export function sortValue(row: Row, sortKey: string): number | string {
-  return SORT_VALUES[sortKey]?.(row) ?? "";
-}
-
-/** A copy of a row. Later changes of the row do not change the copy. */
-function copyOf(row: Row): Row {
-  if (row.kind !== "contract") return { ...row };
-  const { attempts, skips, edits } = row;
-  return { ...row, attempts: [...attempts], skips: skips && new Map(skips), edits: edits && new Map(edits) };
-}
-
-function isDeleted(row: Row): boolean {
-  return row.kind === "customer" && row.deleted;
-}
-
-function isKind<K extends Kind>(row: Row, kind: K): row is Extract<Row, RowOf[K]> & RowOf[K] {
-  return row.kind === kind;
 }

@@ -2,7 +2,7 @@ import { BillingChanges } from "./billing-changes.ts";
 import { type BulkBehaviour, type BulkDependencies, BulkOperations } from "./bulk-operations.ts";
 import type { CustomerRow, OrderRow } from "./rows.ts";
 import { type Seeding, seededRows } from "./seed.ts";
-import type { AppSubscriptionInput, ShopDependencies, ShopOptions } from "./shop-rows.ts";
+import type { AppSubscriptionInput, ShopDependencies, ShopOptions } from "./shop-options.ts";
 import { appSubscriptionBody, personBody, scopesBody, shopBody } from "./webhook-bodies.ts";
 
 interface PlatformShopDependencies extends ShopDependencies {

@@ -2,6 +2,20 @@ import type { Row } from "./rows.ts";
 
 type SortValue = (row: Row) => number | string;
 
+/** The value by which a row is sorted, for each sort key of the schema. */
+export const SORT_VALUES: Record<string, SortValue> = {
+  ID: ({ n }) => n,
+  CREATED_AT: ({ createdAt }) => createdAt,
+  UPDATED_AT: (row) => ("updatedAt" in row ? row.updatedAt : row.createdAt),
+  PROCESSED_AT: (row) => (row.kind === "order" ? row.processedAt : row.createdAt),
+  STATUS: (row) => (row.kind === "contract" ? row.status : ""),
+};
+
+/** The value by which a row is sorted. */
+export function sortValue(row: Row, sortKey: string): number | string {
+  return SORT_VALUES[sortKey]?.(row) ?? "";
+}
+
 export interface Position {
   value: number | string;
   n: number;

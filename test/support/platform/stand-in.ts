@@ -3,14 +3,14 @@ import { answerGraphql, type Outcome, operationName } from "./admin-graphql.ts";
 import { AppKey } from "./app-key.ts";
 import { Bucket } from "./bucket.ts";
 import { bulkLines, refuseBulkQuery } from "./bulk-query.ts";
-import { readState, runCommand } from "./control.ts";
+import { answerControl } from "./control.ts";
 import { DeployedApp } from "./deployed-app.ts";
 import type { Fault, FaultInfo } from "./faults.ts";
 import { FileHost } from "./file-host.ts";
-import { type Answer, asRequest, json, readBody, write } from "./http.ts";
-import { EXCHANGE_GRANT, exchangeRefusal } from "./id-token.ts";
+import { type Answer, asRequest, type Body, json, readBody, write } from "./http.ts";
 import { PlatformShop } from "./shop.ts";
-import type { ShopOptions } from "./shop-rows.ts";
+import type { ShopOptions } from "./shop-options.ts";
+import { answerToken, REFUSED, tokenOperation } from "./token-endpoint.ts";
 import { API_VERSION, type SignedWebhook, signedWith, type Webhook } from "./webhook.ts";
 
 export interface StandInOptions {
@@ -39,14 +39,6 @@ export interface RequestLog {
 }
 
 const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized login or wrong password)" };
-/** Answers to requests for a shop whose `access` is not open. */
-const REFUSED: Record<Exclude<PlatformShop["access"], "open">, [status: number, body: unknown]> = {
-  frozen: [402, { errors: "Unavailable Shop" }],
-  blocked: [403, { errors: "Forbidden" }],
-  closed: [404, { errors: "Not Found" }],
-  locked: [423, { errors: "Locked" }],
-  suspected: [430, { errors: "Security Rejection" }],
-};
 const HANDLES = [
   "subscription-created",
   "subscription-cancelled",
@@ -213,7 +205,7 @@ export class StandIn {
     for await (const chunk of request) chunks.push(chunk as Uint8Array);
     const raw = Buffer.concat(chunks).toString();
     if (request.url?.startsWith("/control") === true)
-      return this.write(response, await this.answerControl(request, raw));
+      return this.write(response, await answerControl(this, request, raw));
     const [, domain = "", path = ""] = /^\/([^/]+)\/(.*)$/.exec(request.url ?? "") ?? [];
     const isToken = path === "admin/oauth/access_token";
     const body = readBody(raw, request.headers["content-type"]);
@@ -250,48 +242,18 @@ export class StandIn {
     write(response, answer, this.options.now());
   }
 
-  /** Answers tests and benches in another process: `POST /control`, `GET /control/requests`. */
-  private async answerControl(request: IncomingMessage, raw: string): Promise<Answer> {
-    const { pathname, searchParams } = new URL(request.url ?? "", this.address);
-    try {
-      if (request.method === "POST") return json(200, { result: (await runCommand(this, JSON.parse(raw))) ?? null });
-      return json(200, readState(this, pathname.slice("/control/".length), searchParams));
-    } catch (error) {
-      return json(400, { error: error instanceof Error ? error.message : String(error) });
-    }
-  }
-
   private count(what: string): number {
     const n = (this.counts.get(what) ?? 0) + 1;
     this.counts.set(what, n);
     return n;
   }
 
-  private async answerToken(
-    shop: PlatformShop | undefined,
-    body: Record<string, unknown>,
-    log: RequestLog,
-  ): Promise<Answer> {
+  private async answerToken(shop: PlatformShop | undefined, body: Body, log: RequestLog): Promise<Answer> {
     this.tokenRequests++;
-    log.outcome = "unauthorized";
-    if (shop === undefined) return json(404, { errors: "Not Found" });
-    const isApp = body["client_id"] === this.options.clientId;
-    const assertion = body["client_assertion"];
-    const isProven =
-      assertion === undefined
-        ? body["client_secret"] === this.options.clientSecret
-        : (await this.refuseAssertion(shop, body)) === undefined;
-    if (!isApp || !isProven) return json(401, { error: "invalid_client" });
-    if (shop.access !== "open") return json(...REFUSED[shop.access]);
-    const isExchange = tokenOperation(body) === "exchange";
-    if (!shop.installed) return json(400, { error: isExchange ? "invalid_subject_token" : "app_not_installed" });
-    const { clientId, clientSecret: secret, now } = this.options;
-    const refusal = isExchange ? exchangeRefusal(body, { shop: shop.domain, clientId, secret, now: now() }) : undefined;
-    if (refusal !== undefined) return json(400, { error: refusal });
-    const scopes = shop.scopes.join(",");
-    const { status, body: granted } = isExchange ? shop.tokens.exchange(scopes) : shop.tokens.grant(body, scopes);
-    if (status === 200) log.outcome = "ok";
-    return json(status, granted);
+    const app = { ...this.options, url: this.url, key: this.appKey };
+    const answer = await answerToken(shop, body, app);
+    log.outcome = answer.status === 200 ? "ok" : "unauthorized";
+    return answer;
   }
 
   /** How many times the program tried to exchange an ID token for a pair of tokens (access and refresh). */
@@ -299,21 +261,12 @@ export class StandIn {
     return this.requests.filter(({ operation }) => operation === "exchange").length;
   }
 
-  /** @returns why the app's assertion is refused */
-  private async refuseAssertion(shop: PlatformShop, body: Record<string, unknown>): Promise<string | undefined> {
-    if (body["client_assertion_type"] !== "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-      return "wrong type of assertion";
-    const { clientId, now } = this.options;
-    const shopUrl = this.url.replace("{shop}", shop.domain);
-    return this.appKey.refusal(String(body["client_assertion"]), { clientId, shopUrl, now: now() });
-  }
-
   private async answerQuery(
     shop: PlatformShop | undefined,
     path: string,
     request: IncomingMessage,
     raw: string,
-    body: Record<string, unknown>,
+    body: Body,
     log: RequestLog,
   ): Promise<Answer> {
     log.outcome = "not found";
@@ -341,8 +294,4 @@ export class StandIn {
     const { status, body: text, headers } = json(200, answer.body);
     return { status, body: text, headers: { ...headers, "X-Shopify-API-Version": this.versions.answers } };
   }
-}
-
-function tokenOperation({ grant_type }: Record<string, unknown>): "token" | "exchange" {
-  return grant_type === EXCHANGE_GRANT ? "exchange" : "token";
 }

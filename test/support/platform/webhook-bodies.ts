@@ -6,7 +6,8 @@ import type { Cycle } from "./cycles.ts";
 import type { Exact } from "./exact-json.ts";
 import { fixedAmount } from "./money.ts";
 import type { AttemptRow, ContractRow, CustomerRow, OrderRow } from "./rows.ts";
-import type { AppSubscription, ShopRows } from "./shop-rows.ts";
+import type { AppSubscription } from "./shop-options.ts";
+import type { ShopRows } from "./shop-rows.ts";
 import { zoned } from "./timestamps.ts";
 import { type OrderLine, orderTotals } from "./totals.ts";
 
